@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tosaic beside its peers: one table, every row measured in this run, on this machine.
+"""tosaic compared with its peers: one table, every row measured in this run, on this machine.
 
     python bench.py --tosaic build/release/bin/tosaic [--output build/bench.md] [--only compile run memory start chain]
 

@@ -80,7 +80,7 @@ class MobileNet {
                  {"output_unsigned", false}},
                 to, graph[x].type.shape);
   }
-  // After the sums: to codes, and ReLU6.
+  // After the sums: to quantised values, and ReLU6.
   ValueId finish(ValueId x, std::int64_t fan_in, bool relu6) {
     const Shape shape = graph[x].type.shape;
     if (quantised_)

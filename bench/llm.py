@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder of 0.43 billion random weights on the CPU: tokens a second of one token at a time and of 256 together, beside
-llama.cpp with a model of the same shape, ExecuTorch's XNNPACK with the same model, and the memory's bandwidth.
+"""A decoder of 0.43 billion random weights on the CPU: tokens a second of one token at a time and of 256 together,
+compared with llama.cpp with a model of the same shape, ExecuTorch's XNNPACK with the same model, and the memory's
+bandwidth.
 
     python llm.py --tosaic build/release/bin/tosaic [--llama PYTHON] [--xnnpack PYTHON] [--threads 2]
                   [--output build/bench-llm.md]
@@ -19,7 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "examples/llm"))
 VOCABULARY, WIDTH, HIDDEN, LAYERS, HEADS, GROUPS, CONTEXT, PROMPT = 32000, 1024, 4096, 24, 16, 4, 512, 256
-# Options, and the bytes of a weight in memory as one token reads it: codes, and scales of groups of 32.
+# Options, and the bytes of a weight in memory as one token reads it: quantised values, and scales of groups of 32.
 BYTES = {"f32": 4, "int8": 1, "dynamic int8": 1, "int4": 18 / 32, "dynamic int8 x int4": 18 / 32,
          "llama.cpp Q4_0": 18 / 32, "XNNPACK 8da4w": 18 / 32}
 READ = LAYERS * WIDTH * (2 * WIDTH + 2 * WIDTH // HEADS * GROUPS + 3 * HIDDEN) + VOCABULARY * WIDTH  # not the embedding

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tosaic is measured beside, one measurement per process; prints one JSON object of seconds and files.
+"""What tosaic is compared with, one measurement per process; prints one JSON object of seconds and files.
 
     python peers.py flow THREADS MODEL.pt2 {tosa-int,tosa-fp,vgf-int,vgf-fp,ethos-u55-128...} OUT.pte [SAMPLES.npz]
                                                                                 ExecuTorch's Arm flow
@@ -52,7 +52,7 @@ def quantised(program, quantizer, samples):
 
 
 def delegated_whole(edge):
-    """Fails unless all nodes but conversions at the border are in delegates."""
+    """Fails unless all nodes but conversions at the boundary are in delegates."""
     import operator
     outside = {str(node.target) for node in edge.exported_program().graph.nodes if node.op == "call_function"
                and node.target is not operator.getitem and "executorch_call_delegate" not in str(node.target)
@@ -97,7 +97,7 @@ def timed(module, name, spent, after=lambda: None):
 
 
 def flow(threads, path, target, out, samples=None):
-    """Seconds of the flow; those inside Vela are left out, and returned beside."""
+    """Seconds of the flow; those inside Vela are left out, and returned separately."""
     import torch
     import torchao.quantization.pt2e.quantize_pt2e  # noqa: F401 (it registers operators that a stored program names)
     from executorch.backends.arm.quantizer import get_symmetric_quantization_config

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VGF beside its peers: Arm's model converter and ExecuTorch's VGF flow; one table, every row measured in this run.
+"""VGF compared with its peers: Arm's model converter and ExecuTorch's VGF flow; one table, every row measured in this
+run.
 
     python vgf.py --tosaic build/release/bin/tosaic [--output build/bench-vgf.md] [--only convert size flow run]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute shaders on this machine's Vulkan device beside ncnn's, every row measured in this run.
+"""Compute shaders on this machine's Vulkan device compared with ncnn's, every row measured in this run.
 
     python vulkan.py --tosaic build/release/bin/tosaic [--output build/bench-vulkan.md] [--only mobilenet_v2 ...] [--seconds 3]
 

@@ -30,7 +30,7 @@ struct TargetInfo {
   std::string summary;  // one sentence
   std::string family;   // "Ethos-U": whose options are told together
   std::string tosa_spec;
-  std::vector<OptionInfo> options;  // its own; beside those of every compilation
+  std::vector<OptionInfo> options;  // its own; next to those of every compilation
   std::string emits;                // a piece of its own: "vgf", "vela"; empty: none
   std::string emits_sentence;       // for help: "vgf=PATH (target vgf)"
 };
@@ -69,7 +69,7 @@ struct NodePlacement {
   std::vector<std::string> exported;  // the nodes of the exported graph that it stands for
   int delegate = -1;                  // -1: runs outside any delegate, because of
   std::optional<Diagnostic> reason;   // this
-  // Between float and integer, or int64 and int32, at the border of integer tensors: no node of the user's.
+  // Between float and integer, or int64 and int32, at the boundary of integer tensors: no node of the user's.
   bool conversion = false;
 };
 TOSAIC_API std::string one_line(const Diagnostic& reason);  // for tables
@@ -79,7 +79,7 @@ struct NodeVerdict {
   std::string name, op;              // "conv2d_4", "aten.conv2d.default"
   std::string module, place;         // "features.3.conv", "model.py:6"; empty: not known
   bool taken = true;                 // all that it became runs in delegates; so does what left nothing to run
-  std::size_t pieces = 0;            // the nodes that it became, conversions at a delegate's border not counted
+  std::size_t pieces = 0;            // the nodes that it became, conversions at a delegate's boundary not counted
   std::vector<int> delegates;        // where, ascending; of `supports` none
   std::optional<Diagnostic> reason;  // why the first piece stays outside
 };
@@ -117,7 +117,7 @@ class TOSAIC_API Artifact {
   std::vector<std::string> pieces() const;
   // Errors: artifact.no-piece, which names those that there are.
   Result<Bytes> piece(std::string_view name) const;
-  // JSON: versions, options, hashes of model, program and payloads, estimates, the place of every node.
+  // JSON: versions, options, hashes of model, program and payloads, estimates, the location of every node.
   Result<std::string> manifest() const;
 
   struct Impl;
@@ -148,22 +148,22 @@ inline Result<Artifact> compile(const Program& program, const std::string& targe
 }
 
 // Which nodes of the exported program the target takes, and why not the others: milliseconds, no samples, nothing is
-// compiled. What only samples tell (pieces of unlike ranges, waves that codes cannot follow) may still leave a node
-// outside. The options `plan`, `override` and `weights` count. What the answers for several targets have in common is
-// computed once per Program.
+// compiled. What only samples tell (operands of unlike ranges, waves that quantised values cannot follow) may still
+// leave a node outside. The options `plan`, `override` and `weights` count. What the answers for several targets have
+// in common is computed once per Program.
 TOSAIC_API Result<std::vector<NodeVerdict>> supports(const Program& program, const std::string& target,
                                                      const Options& options = {});
 
 // The quantisation plan: what becomes integers and of which width, who shares a scale, from the program and the options
 // alone. The text is what the option `plan` reads back, edited or not; `json` is an object. Of several methods each
-// stands behind a line with its name, in `json` under it.
+// stands after a line with its name, in `json` under it.
 struct PrintedPlan {
   std::string text, json;
 };
 // Errors: plan.floats, where nothing is quantised; plan.*, for the options `plan` and `override`.
 TOSAIC_API Result<PrintedPlan> plan(const Program& program, const std::string& target, const Options& options = {});
 // The same for those who quantise the program themselves, as PT2E's quantizers do: a JSON object with each call's
-// operands and results, and what rebuilds the calls that composites are taken to pieces into. Its form may change. Not
+// operands and results, and what rebuilds the calls that composites are decomposed into. Its form may change. Not
 // `in_pieces`: composites stay whole, and float.
 TOSAIC_API Result<std::string> annotation(const Program& program, const std::string& target,
                                           const Options& options = {}, bool in_pieces = true);

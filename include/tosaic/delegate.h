@@ -15,7 +15,7 @@
  * throws, prints or keeps global state; no function keeps the caller's memory beyond what is said here.
  *
  * Threads: one open payload executes one call at a time (a second one is refused with ARGUMENT, "delegate.busy");
- * different ones may run beside each other. The table may be used by any thread.
+ * different ones may run at the same time. The table may be used by any thread.
  *
  * Versions: the caller sets struct_bytes to sizeof; another size is refused with ARGUMENT, "delegate.version". Structs
  * without struct_bytes are elements of arrays and stay as they are as long as TOSAIC_DELEGATE_VERSION does.
@@ -60,8 +60,8 @@ typedef struct {
   char code[48];         /* stable: "delegate.arguments", "vela.truncated" */
   char message[512];     /* one sentence */
   char notes[1024];      /* facts, a line each */
-  char help[256];        /* the way out */
-  char file[256];        /* where: the name given to open, or a place in the user's source that the payload names */
+  char help[256];        /* the hint */
+  char file[256];        /* where: the name given to open, or a location in the user's source that the payload names */
 } tosaic_delegate_error;
 
 /* Elements in memory: BOOL and I4 take one byte each, I48 eight, everything little-endian. */
@@ -149,7 +149,8 @@ enum tosaic_tensor_flags {
 
 typedef struct {
   const char* name; /* "" where the payload keeps none */
-  uint32_t dtype;   /* tosaic_dtype; a tensor of I8 may be passed as U8: TOSA has no unsigned codes of its own */
+  uint32_t
+      dtype; /* tosaic_dtype; a tensor of I8 may be passed as U8: TOSA has no unsigned quantised values of its own */
   uint32_t element_bytes;
   uint32_t rank;
   uint32_t flags; /* tosaic_tensor_flags */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went wrong, where, and the way out: every error, warning and note of tosaic is one of these, as data.
+// What went wrong, where, and the hint: every error, warning and note of tosaic is one of these, as data.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -27,7 +27,7 @@ struct Diagnostic {
   Place place;
   std::string context;             // "in module self.act (GELU)"
   std::vector<std::string> notes;  // facts: what disagrees with what
-  std::string help;                // the way out
+  std::string help;                // the hint
   bool internal = false;           // a defect of tosaic itself (exit code 3), not of the input
 
   Diagnostic&& at(Place p) && {

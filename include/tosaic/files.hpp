@@ -49,7 +49,7 @@ struct Inspection {
   std::string json;
 };
 // .pt2, .tosa, .vgf, .pte, .bpte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or
-// our own graph text; told apart by content.
+// our own graph text; distinguished by content.
 TOSAIC_API Result<Inspection> inspect(const std::string& file, const InspectOptions& options = {});
 
 // ---- extract

@@ -43,7 +43,7 @@ class TOSAIC_API Program {
  public:
   Program(const Program&) = default;
   Program& operator=(const Program&) = default;
-  // A .pt2 of torch.export.save (PyTorch 2.9 to 2.15), or a graph in tosaic's text form; told apart by content. The
+  // A .pt2 of torch.export.save (PyTorch 2.9 to 2.15), or a graph in tosaic's text form; distinguished by content. The
   // file stays mapped, its weights are not copied. Errors: file.*, pt2.*, text.*.
   static Result<Program> open(const std::string& path, const Messages& messages = {});
   // The same from memory; `name` stands for the file in messages.

@@ -71,15 +71,15 @@ struct OperationTime {
   // The delegate inside which it ran, whose own entry stands before and includes this time; empty: none.
   std::string within;
   // The name of what it computes (of several operations run as one, the last), and where the user's program asks for
-  // it: "features.3.conv, model.py:6". Empty where what ran does not say (a VGF file holds no places).
+  // it: "features.3.conv, model.py:6". Empty where what ran does not say (a VGF file holds no source locations).
   std::string value, place;
 };
 
 // One session is for one thread at a time: a run during a run is refused (session.busy). Clones are for other threads.
 class TOSAIC_API Session {
  public:
-  // .pte, .tosa, .vgf, .pt2 (in floats, on the CPU executor) or graph text, told apart by content; the memory is kept
-  // alive, not copied. `name` stands for the file in messages. Errors: run.unknown-format, those of the formats,
+  // .pte, .tosa, .vgf, .pt2 (in floats, on the CPU executor) or graph text, distinguished by content; the memory is
+  // kept alive, not copied. `name` stands for the file in messages. Errors: run.unknown-format, those of the formats,
   // run.device, delegate.*, kernel.*, memory.limit.
   static Result<Session> load(Bytes file, const std::string& name = "program", const SessionOptions& options = {},
                               const Messages& messages = {});
@@ -130,8 +130,8 @@ class TOSAIC_API Session {
   Result<Session> clone() const;
   // The methods of the program, in its order. (A method at several sizes is one for each.) Of a .pte or .pt2.
   const std::vector<std::string>& methods() const;
-  // Another method of the program beside this one: the buffers that the methods keep together are one, weights as well,
-  // and one of them runs at a time. (A clone's other methods go with the clone.) Error: method.missing.
+  // Another method of the program next to this one: the buffers that the methods keep together are one, weights as
+  // well, and one of them runs at a time. (A clone's other methods go with the clone.) Error: method.missing.
   Result<Session> method(const std::string& name) const;
   // Keep the times of the runs that follow, or no longer: two looks at the clock for every operation. A clone begins
   // without. Error: session.busy.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors at the border of the library: described, lent by the caller, and given to it.
+// Tensors at the boundary of the library: described, lent by the caller, and given to it.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -116,7 +116,7 @@ std::string file_of(const void* address) {
   return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "an unknown library";
 }
 
-// The version of the libexecutorch in this process, from the CMake package that lies beside it in a wheel and in an
+// The version of the libexecutorch in this process, from the CMake package that lies next to it in a wheel and in an
 // installed tree; "": nothing lies there. The library itself does not tell.
 std::string executorch_version(const std::string& library) {
   const std::string folder = library.substr(0, library.rfind('/') + 1);

@@ -8,7 +8,7 @@
 NAMESPACE_BEGIN(NB_NAMESPACE)
 NAMESPACE_BEGIN(detail)
 
-// In the place of nanobind/stl/string.h, which raises UnicodeDecodeError.
+// In place of nanobind/stl/string.h, which raises UnicodeDecodeError.
 template <>
 struct type_caster<std::string> {
   NB_TYPE_CASTER(std::string, const_name("str"))

@@ -119,7 +119,7 @@ class Artifact:
 
     @property
     def manifest(self) -> str:
-        """JSON: versions, options, hashes, estimates, the place of every node."""
+        """JSON: versions, options, hashes, estimates, the location of every node."""
         return self._core.manifest()
 
     def bundle(self, cases: Iterable[Any], expected: Iterable[Any] | None = None) -> bytes:

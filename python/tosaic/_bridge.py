@@ -203,7 +203,7 @@ def _pieces(node: torch.fx.Node, only_lowerings: bool):
 
 
 class _Rewriting:
-    """A graph with some of its calls in pieces; the old graph is only read."""
+    """A graph with some of its calls decomposed; the old graph is only read."""
 
     def __init__(self, module: torch.fx.GraphModule, replaced: dict[torch.fx.Node, tuple]):
         self.old, self.replaced = module, replaced
@@ -327,8 +327,8 @@ def _body(module: torch.fx.GraphModule, only_lowerings: bool) -> torch.fx.GraphM
 
 
 def known(program: Any, only_lowerings: bool = False) -> Any:
-    """The exported program with its unknown calls in pieces; itself where there are none. `only_lowerings`: what PyTorch
-    decomposes is somebody else's business.
+    """The exported program with its unknown calls decomposed; itself where there are none. `only_lowerings`: what
+    PyTorch decomposes is somebody else's business.
 
     Raises:
         Error: lowering.failed, lowering.result.

@@ -7,6 +7,6 @@ import sys
 
 def main() -> None:
     tool = os.path.join(os.path.dirname(__file__), "bin", "tosaic")
-    # Vela and its like lie beside the interpreter.
+    # Vela and its like lie next to the interpreter.
     os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
     os.execv(tool, [tool, *sys.argv[1:]])

@@ -45,10 +45,10 @@ def _in_either_order(question: _Question) -> _Question:
 
 def _find_tools() -> None:
     """Vela and Arm's converter are installed next to the interpreter, which need not be on PATH (a notebook's kernel)."""
-    beside = os.path.dirname(sys.executable)
+    folder = os.path.dirname(sys.executable)
     path = os.environ.get("PATH", "")
-    if beside not in path.split(os.pathsep):
-        os.environ["PATH"] = path + os.pathsep + beside if path else beside
+    if folder not in path.split(os.pathsep):
+        os.environ["PATH"] = path + os.pathsep + folder if path else folder
 
 
 @_in_either_order

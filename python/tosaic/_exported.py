@@ -86,7 +86,7 @@ def uncollected():
 
 
 def _graph_json(program) -> str:
-    """What torch.export.save would write as models/model.json; pieces of a call say which call they are."""
+    """What torch.export.save would write as models/model.json; nodes of a decomposed call say which call they are."""
     with uncollected():
         return _of_this_torch(lambda: _serialised(program))
 
@@ -148,8 +148,8 @@ def _examples(program) -> list[list[tuple]]:
 
 
 def held(program, name: str = "program", only_lowerings: bool = False):
-    """(the core's Program, messages) of an ExportedProgram. Calls that the core does not know are in pieces (`_bridge`);
-    `only_lowerings`: those that the user says. Its weights must not change while the result is used."""
+    """(the core's Program, messages) of an ExportedProgram. Calls that the core does not know are decomposed
+    (`_bridge`); `only_lowerings`: those that the user says. Its weights must not change while the result is used."""
     from . import _bridge
 
     _refuse_draft(program)

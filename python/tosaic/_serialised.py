@@ -21,8 +21,8 @@ _POSITIONAL, _KEYWORD = (k.value for k in (serialize.ArgumentKind.POSITIONAL, se
 
 
 def text_of(program: Any, call_graph: list) -> str:
-    """The JSON of models/model.json, with what messages need of the nodes' metadata; pieces of a call say which call they
-    are."""
+    """The JSON of models/model.json, with what messages need of the nodes' metadata; nodes of a decomposed call say
+    which call they are."""
     serializer = serialize.GraphModuleSerializer(program.graph_signature, call_graph)
     _shorten(serializer)
     whole = serialize.ExportedProgram(

@@ -18,7 +18,7 @@ class OperationTime(NamedTuple):
     seconds: float
     within: str  # the delegate inside which it ran, whose own row stands before and includes this time; or ""
     value: str  # the name of what it computes; or "", where what ran does not say
-    place: str  # where the program asks for it, "features.3.conv, model.py:6"; or "": a VGF file holds no places
+    place: str  # where the program asks for it, "features.3.conv, model.py:6"; or "": a VGF file holds no source locations
 
 
 class Session:

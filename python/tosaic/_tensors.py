@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors across the border without a copy: PyTorch's, NumPy's, and whatever speaks DLPack.
+"""Tensors across the boundary without a copy: PyTorch's, NumPy's, and whatever speaks DLPack.
 
 The core takes a tensor as (address, dtype, sizes, strides in elements or None) and the caller keeps its memory; it
 gives one as an object that speaks DLPack and looks at the core's memory.

@@ -327,7 +327,7 @@ Result<std::vector<NodeVerdict>> supports(const Program& program, const std::str
       std::unique_ptr<Supports>& supports = impl.supports[sizes_of(asked)];
       if (!supports) supports = std::make_unique<Supports>(std::move(asked.graph), exported_nodes(asked.method->graph));
       TOSAIC_TRY(verdicts, supports->about({asked.spec, how.in_integers(), how_to_quantise(how, asked.method->graph),
-                                            form.keeps_codes, form.coded, how.quantised_io}));
+                                            form.keeps_quantised_weights, form.weight_quantisation, how.quantised_io}));
     }
     if (asked.varies && std::ranges::all_of(verdicts, &Verdict::taken))
       TOSAIC_CHECK(is_one_at_all_sizes(impl.exported, target, options, verdicts));

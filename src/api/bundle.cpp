@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundled programs at the border of the library, and how their cases are tried.
+// Bundled programs at the boundary of the library, and how their cases are tried.
 #include "tosaic/bundle.hpp"
 
 #include <fmt/format.h>

@@ -31,8 +31,8 @@ std::vector<GeneralOption> options_of_integers() {
         .allowed = {"auto", "int8", "int16x8", "dynamic-int8"},
         .alias = "quantise"},
        [](CompileOptions& to, const Options& from, const std::string& name) {
-         to.coded.dynamic = from.text(name) == "dynamic-int8";
-         to.quantise_always = from.text(name) != "auto" && !to.coded.dynamic;
+         to.weight_quantisation.dynamic = from.text(name) == "dynamic-int8";
+         to.quantise_always = from.text(name) != "auto" && !to.weight_quantisation.dynamic;
          to.quantise.scheme = from.text(name) == "int16x8" ? Scheme::int16x8 : Scheme::int8;
        }},
       {{.name = "io",
@@ -60,7 +60,9 @@ std::vector<GeneralOption> options_of_integers() {
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.per_channel = from.text(name) != "per-tensor";
          to.quantise.four_bits = from.text(name) == "int4";
-         to.coded.bits = from.text(name) == "int4" ? 4 : from.text(name) == "int8" || to.coded.dynamic ? 8 : 0;
+         to.weight_quantisation.bits = from.text(name) == "int4"                                     ? 4
+                                       : from.text(name) == "int8" || to.weight_quantisation.dynamic ? 8
+                                                                                                     : 0;
        }},
       {{.name = "group-size",
         .kind = Kind::number,
@@ -69,7 +71,7 @@ std::vector<GeneralOption> options_of_integers() {
         .lowest = 0,
         .highest = 1 << 16},
        [](CompileOptions& to, const Options& from, const std::string& name) {
-         to.coded.group = to.coded.bits == 4 ? from.number(name) : 0;
+         to.weight_quantisation.group = to.weight_quantisation.bits == 4 ? from.number(name) : 0;
        }},
       {{.name = "plan",
         .kind = Kind::file,
@@ -210,17 +212,17 @@ Status take_scheme(CompileOptions& to) {
   return {};
 }
 
-// Integer programs have weights of codes in their own way.
-Status settle_codes(CompileOptions& to) {
-  if (to.in_integers() && to.coded.dynamic)
+// Integer programs have quantised weights in their own way.
+Status settle_weights(CompileOptions& to) {
+  if (to.in_integers() && to.weight_quantisation.dynamic)
     return error("option.dynamic",
                  fmt::format("{} takes integers with fixed scales: nothing is left for dynamic quantisation",
                              to.target.name))
         .hint("leave out --quantize dynamic-int8, or choose a float target such as tosa-fp");
-  if (to.in_integers()) to.coded = {};
+  if (to.in_integers()) to.weight_quantisation = {};
   // 4 bits are also what a program may mean whose own conversions made integers: that is known when it is read.
-  const bool of_floats = to.coded.dynamic || to.emit.text("weights") == "int8";
-  if (of_floats && !to.target.keeps_codes) return no_codes(to.target);
+  const bool of_floats = to.weight_quantisation.dynamic || to.emit.text("weights") == "int8";
+  if (of_floats && !to.target.keeps_quantised_weights) return no_quantised_weights(to.target);
   return {};
 }
 
@@ -247,7 +249,7 @@ Result<CompileOptions> compile_options_for(const std::string& target, const Opti
   options.self_check = options.emit.flag("self-check");
   TOSAIC_CHECK(read_request(options.quantise.request, options.emit));
   TOSAIC_CHECK(take_scheme(options));
-  TOSAIC_CHECK(settle_codes(options));
+  TOSAIC_CHECK(settle_weights(options));
   // Where a target takes floats and nobody asks for integers, these are what the overrides name.
   PlanRequest& request = options.quantise.request;
   if (!request.empty() && !request.has_whole() && !options.target.integer() && !options.quantise_always)

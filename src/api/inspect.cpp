@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a file, told apart by its first bytes: text for people, JSON for programs.
+// What is in a file, distinguished by its first bytes: text for people, JSON for programs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -8,7 +8,7 @@
 #include "tosaic/files.hpp"
 
 namespace tosaic {
-// `data`: what the program has beside the payload. `indent` begins each line of the text.
+// `data`: what the program has outside the payload. `indent` begins each line of the text.
 Result<Inspection> inspect_vulkan(const Bytes& payload, const std::map<std::string, Bytes>& data,
                                   const std::string& indent);
 }  // namespace tosaic

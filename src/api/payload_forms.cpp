@@ -10,7 +10,6 @@
 #include "api/inspect_vgf.h"
 #include "api/inspect_vulkan.h"
 #include "api/inspect_vulkan_backend.h"
-#include "api/named_data.h"
 #include "api/tosa_payload.h"
 #include "base/delegate_ids.h"
 #include "delegates/vulkan_backend/chain.h"
@@ -18,6 +17,7 @@
 #include "formats/vela/vela.h"
 #include "formats/vgf/vgf.h"
 #include "formats/vulkan_program/vulkan_program.h"
+#include "session/named_data.h"
 
 namespace tosaic {
 namespace {
@@ -71,7 +71,7 @@ Result<Rope> chain_as_text(const DelegatePayload& of, const Bytes& payload) {
 // ---- command streams
 bool is_stream(const Bytes& payload) { return payload.text().starts_with("vela_bin_stream"); }
 
-// The tensors of a delegate's call with the scales that the conversions beside it state.
+// The tensors of a delegate's call with the scales that the conversions next to it state.
 std::vector<ProgramTensor> delegate_tensors(const pte::Plan& plan, std::size_t delegate) {
   const auto value = [&](std::int32_t i) -> const pte::Value& { return plan.values[static_cast<std::size_t>(i)]; };
   std::vector<ProgramTensor> tensors;

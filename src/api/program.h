@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Program holds, and the border's types made of ours.
+// What a Program holds, and the boundary's types made of ours.
 #pragma once
 #include <map>
 #include <memory>
@@ -27,7 +27,7 @@ struct Program::Impl {
   mutable std::map<std::string, std::unique_ptr<Supports>> supports;  // by the inputs' sizes
 };
 
-// Program::read without the guard at the border.
+// Program::read without the guard at the boundary.
 Result<Program> read_program(Bytes file, const std::string& name, const Sink& messages);
 
 TensorInfo tensor_info(std::string name, const TensorType& type);

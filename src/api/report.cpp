@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest of a compilation as JSON: versions, options, hashes, estimates, the place of every node.
+// The manifest of a compilation as JSON: versions, options, hashes, estimates, the location of every node.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <filesystem>

@@ -48,7 +48,7 @@ namespace {
 
 std::string named(const std::vector<std::string>& names, std::size_t i) { return i < names.size() ? names[i] : ""; }
 
-// Marks the session as running; told apart from another run that is under way.
+// Marks the session as running; distinguished from another run that is under way.
 class Turn {
  public:
   explicit Turn(std::atomic<bool>& busy) : busy_(busy), ours_(!busy.exchange(true)) {}
@@ -67,7 +67,7 @@ class Turn {
   bool ours_;
 };
 
-// Do all elements of a result have places of their own?
+// Do all elements of a result have memory of their own?
 bool apart(const OutputTensor& tensor) {
   std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // stride, size
   for (std::size_t i = 0; i < tensor.strides.size(); ++i)
@@ -175,7 +175,7 @@ Result<std::vector<Tensor>> Session::Impl::run(const std::vector<Tensor>& tensor
   return results;
 }
 
-// Delegates' own states begin anew; the program's are put back, since a method beside this one may have written them.
+// Delegates' own states begin anew; the program's are put back, since a method next to this one may have written them.
 Status Session::Impl::warm(std::span<const InputTensor> given) {
   std::vector<OwnedTensor> kept;
   for (std::size_t i = 0; i < states.size(); ++i) kept.push_back(owned(loaded->state(i)));
@@ -293,13 +293,13 @@ const std::vector<TensorInfo>& Session::states() const {
 }
 const std::vector<std::string>& Session::methods() const {
   return of(
-      impl_, [](const Impl& s) -> const auto& { return s.source.together->methods; });
+      impl_, [](const Impl& s) -> const auto& { return s.source.by_methods->methods; });
 }
 double Session::device_seconds() const { return impl_ ? impl_->loaded->device_seconds() : 0; }
 
 Result<std::vector<Output>> Session::run(std::span<const InputTensor> inputs) {
   return Impl::entered(impl_, [&](auto& self) -> Result<std::vector<Output>> {
-    const Turn turn(self.source.together->busy);
+    const Turn turn(self.source.by_methods->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::vector<Tensor> lent, self.borrow(inputs));
     TOSAIC_TRY(const std::vector<Tensor> tensors, self.run(lent));
@@ -316,7 +316,7 @@ Result<std::vector<Output>> Session::run(std::span<const InputTensor> inputs) {
 
 Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs) {
   return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+    const Turn turn(self.source.by_methods->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::vector<Tensor> lent, self.borrow(inputs));
     const std::vector<TensorType>& types = self.loaded->interface().outputs;
@@ -331,7 +331,7 @@ Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputT
 
 Status Session::warm(std::span<const InputTensor> inputs) {
   return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+    const Turn turn(self.source.by_methods->busy);
     TOSAIC_CHECK(turn.taken());
     if (self.ran) return {};
     if (!inputs.empty()) return self.warm(inputs);
@@ -346,7 +346,7 @@ Status Session::warm(std::span<const InputTensor> inputs) {
 
 Result<OwnedTensor> Session::state(const std::string& name) const {
   return Impl::entered(impl_, [&](auto& self) -> Result<OwnedTensor> {
-    const Turn turn(self.source.together->busy);
+    const Turn turn(self.source.by_methods->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, self.state(name));
     return owned(self.loaded->state(i));
@@ -355,7 +355,7 @@ Result<OwnedTensor> Session::state(const std::string& name) const {
 
 Status Session::set_state(const std::string& name, const InputTensor& content) {
   return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+    const Turn turn(self.source.by_methods->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, self.state(name));
     Result<Tensor> lent = borrowed(content, self.loaded->interface().states[i].second, fmt::format("state '{}'", name));
@@ -369,7 +369,7 @@ Status Session::set_state(const std::string& name, const InputTensor& content) {
 
 Status Session::reset() {
   return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+    const Turn turn(self.source.by_methods->busy);
     TOSAIC_CHECK(turn.taken());
     return self.loaded->reset();
   });
@@ -378,10 +378,10 @@ Status Session::reset() {
 Result<Session> Session::clone() const {
   return Impl::entered(impl_, [&](auto& self) -> Result<Session> {
     Source source = self.source;
-    source.together = std::make_shared<Together>();
-    source.together->methods = self.source.together->methods;
-    const auto& memory = self.source.together->memory;
-    if (memory) { TOSAIC_TRY(source.together->memory, memory->fresh()); }
+    source.by_methods = std::make_shared<SharedByMethods>();
+    source.by_methods->methods = self.source.by_methods->methods;
+    const auto& memory = self.source.by_methods->memory;
+    if (memory) { TOSAIC_TRY(source.by_methods->memory, memory->fresh()); }
     RunnablePtr loaded;
     if (!memory) { TOSAIC_TRY(loaded, self.loaded->clone()); }
     if (!loaded) { TOSAIC_TRY(loaded, load_runnable(source, self.options, {})); }
@@ -400,7 +400,7 @@ Result<Session> Session::method(const std::string& name) const {
 
 Status Session::measure(bool on) {
   return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+    const Turn turn(self.source.by_methods->busy);
     TOSAIC_CHECK(turn.taken());
     self.measured = on;
     self.seconds = 0;
@@ -410,7 +410,7 @@ Status Session::measure(bool on) {
 
 Result<std::vector<OperationTime>> Session::profile() const {
   return Impl::entered(impl_, [&](auto& self) -> Result<std::vector<OperationTime>> {
-    const Turn turn(self.source.together->busy);
+    const Turn turn(self.source.by_methods->busy);
     TOSAIC_CHECK(turn.taken());
     std::vector<OperationTime> times;
     if (!self.measured || self.seconds <= 0) return times;

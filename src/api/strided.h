@@ -44,7 +44,7 @@ inline Diagnostic too_far(std::string code, const std::string& what) {
       .hint("strides are in elements, not in bytes; none at all means dense and row-major");
 }
 
-// f(i, offset) for each element in row-major order: its number, and how many elements behind the first it lies.
+// f(i, offset) for each element in row-major order: its number, and how many elements after the first it lies.
 template <class F>
 void for_each_strided(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides, const F& f) {
   std::size_t count = 1;

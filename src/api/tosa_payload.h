@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of a TOSA delegate in a program, with the constants that the program or its data files keep beside it.
+// The graph of a TOSA delegate in a program, with the constants that the program or its data files keep next to it.
 #pragma once
 #include <map>
 #include <string>

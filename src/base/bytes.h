@@ -17,7 +17,7 @@ inline std::uint64_t hash_of(std::string_view text) { return hash_of(text.data()
 
 // Maps a file read-only. Errors: file.missing, file.unreadable.
 Result<Bytes> map_file(const std::string& path);
-// Writes to a temporary name beside `path`, then renames: readers see the old file or the whole new one.
+// Writes to a temporary name next to `path`, then renames: readers see the old file or the whole new one.
 Status write_file(const std::string& path, const void* data, std::size_t size);
 inline Status write_file(const std::string& path, std::string_view text) {
   return write_file(path, text.data(), text.size());

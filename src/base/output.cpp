@@ -83,19 +83,19 @@ std::shared_ptr<const void> held(const std::string& path) {
 
 // All of it, or the reason.
 int write_all(int file, const Rope& data) {
-  const std::span<const Bytes> pieces = data.pieces();
-  std::size_t piece = 0, within = 0;  // what is next
+  const std::span<const Bytes> chunks = data.chunks();
+  std::size_t chunk = 0, within = 0;  // what is next
   for (std::uint64_t at = 0; at < data.size();) {
     std::array<iovec, 256> next;
     std::size_t count = 0;
-    for (std::size_t i = piece, from = within; i < pieces.size() && count < next.size(); ++i, from = 0)
-      next[count++] = {const_cast<std::byte*>(pieces[i].data()) + from, pieces[i].size() - from};
+    for (std::size_t i = chunk, from = within; i < chunks.size() && count < next.size(); ++i, from = 0)
+      next[count++] = {const_cast<std::byte*>(chunks[i].data()) + from, chunks[i].size() - from};
     const ssize_t done = ::pwritev(file, next.data(), static_cast<int>(count), static_cast<off_t>(at));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return done < 0 ? errno : ENOSPC;
     at += static_cast<std::uint64_t>(done);
-    for (within += static_cast<std::size_t>(done); piece < pieces.size() && within >= pieces[piece].size(); ++piece)
-      within -= pieces[piece].size();
+    for (within += static_cast<std::size_t>(done); chunk < chunks.size() && within >= chunks[chunk].size(); ++chunk)
+      within -= chunks[chunk].size();
   }
   return 0;
 }
@@ -143,31 +143,31 @@ void Outputs::reads(const std::string& path) {
     inputs_.emplace(identity(entry.path().string()), entry.path().string());
 }
 
-Result<Outputs::Place> Outputs::look(const std::string& path) const {
+Result<Outputs::PlannedFile> Outputs::look(const std::string& path) const {
   if (path.find('\0') != path.npos)
     return unwritable(path, "there is a zero byte in its name").hint("the system would take what stands before it");
   const auto behind = behind_links(path);
   if (!behind) return unwritable(path, "its symbolic links lead in a circle").hint("name the file itself");
-  Place place;
-  place.asked = path;
-  place.path = *behind;
-  place.held = held(place.path);
+  PlannedFile planned_file;
+  planned_file.asked = path;
+  planned_file.path = *behind;
+  planned_file.held = held(planned_file.path);
   struct stat info {};
-  if (::stat(place.path.c_str(), &info) == 0) {
+  if (::stat(planned_file.path.c_str(), &info) == 0) {
     if (!S_ISREG(info.st_mode))
       return error("output.not-a-file", fmt::format("cannot write {}: it is {}", path, kind_of(info.st_mode)))
           .at({path, 0, ""})
           .hint("name a file; tosaic writes neither to devices nor into pipes");
-    if (::access(place.path.c_str(), W_OK) != 0)
+    if (::access(planned_file.path.c_str(), W_OK) != 0)
       return unwritable(path, std::strerror(errno)).hint("the file is write-protected: name another one");
-    place.mode = info.st_mode & 07777u;
-    place.owner = info.st_uid;
-    place.group = info.st_gid;
-    place.in_place = info.st_nlink > 1;
-    return place;
+    planned_file.mode = info.st_mode & 07777u;
+    planned_file.owner = info.st_uid;
+    planned_file.group = info.st_gid;
+    planned_file.in_place = info.st_nlink > 1;
+    return planned_file;
   }
-  const std::string folder = folder_of(place.path);
-  if (fs::path(place.path).filename().empty() || path == "-")
+  const std::string folder = folder_of(planned_file.path);
+  if (fs::path(planned_file.path).filename().empty() || path == "-")
     return error("output.not-a-file", path == "-" ? "cannot write to standard output: '-' is no file"
                                                   : fmt::format("cannot write {}: it is a folder", path))
         .hint("name a file; one that is called - is ./-");
@@ -176,7 +176,7 @@ Result<Outputs::Place> Outputs::look(const std::string& path) const {
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return unwritable(path, std::strerror(errno))
         .hint(fmt::format("name another folder, or make {} one that you may write to", folder));
-  return place;
+  return planned_file;
 }
 
 Status Outputs::plan(const std::string& path) {
@@ -184,9 +184,9 @@ Status Outputs::plan(const std::string& path) {
   return {};
 }
 
-Result<Outputs::Place*> Outputs::planned(const std::string& path) {
-  TOSAIC_TRY(Place place, look(path));
-  const Identity id = identity(place.path);
+Result<Outputs::PlannedFile*> Outputs::planned(const std::string& path) {
+  TOSAIC_TRY(PlannedFile planned_file, look(path));
+  const Identity id = identity(planned_file.path);
   if (const auto input = inputs_.find(id); input != inputs_.end())
     return error("output.is-input", input->second == path
                                         ? fmt::format("{} is read and would be overwritten", path)
@@ -195,7 +195,7 @@ Result<Outputs::Place*> Outputs::planned(const std::string& path) {
                                                       path, input->second))
         .at({path, 0, ""})
         .hint("give the output another name");
-  const auto [other, fresh] = places_.try_emplace(id, std::move(place));
+  const auto [other, fresh] = planned_files_.try_emplace(id, std::move(planned_file));
   if (fresh) return &other->second;
   return error("output.twice", other->second.asked == path
                                    ? fmt::format("{} would be written twice", path)
@@ -222,20 +222,21 @@ Status Outputs::plan_folder(const std::string& path, bool (*filled_with)(std::st
   };
   for (const auto& [id, file] : inputs_)
     if (clashes(file)) return refuse(file, "read");
-  for (const auto& [id, place] : places_)
-    if (clashes(place.path)) return refuse(place.asked, "written");
+  for (const auto& [id, planned_file] : planned_files_)
+    if (clashes(planned_file.path)) return refuse(planned_file.asked, "written");
   return {};
 }
 
-Status Outputs::stage(Place& place, const Rope& data) {
+Status Outputs::stage(PlannedFile& planned_file, const Rope& data) {
   static std::atomic<int> number{0};
-  place.data = data;
-  if (place.in_place) return {};
+  planned_file.data = data;
+  if (planned_file.in_place) return {};
   std::string name;
   std::optional<Temporary> waiting;
   int file = -1;
   for (bool taken = true; taken;) {  // by a process of another container with our number, or by one that was killed
-    name = (fs::path(place.path).parent_path() / fmt::format(".tosaic-{}-{}.tmp", ::getpid(), ++number)).string();
+    name =
+        (fs::path(planned_file.path).parent_path() / fmt::format(".tosaic-{}-{}.tmp", ::getpid(), ++number)).string();
     waiting.emplace(Temporary::file(name));
     file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     taken = file < 0 && errno == EEXIST;
@@ -243,52 +244,53 @@ Status Outputs::stage(Place& place, const Rope& data) {
   }
   if (file < 0) {
     const int why = errno;
-    if (!place.mode || why == ENOSPC) return refused(place.asked, data.size(), why);
-    place.in_place = true;  // a folder that takes no new files may hold one that takes new content
+    if (!planned_file.mode || why == ENOSPC) return refused(planned_file.asked, data.size(), why);
+    planned_file.in_place = true;  // a folder that takes no new files may hold one that takes new content
     return {};
   }
   int why = reserve(file, data.size());
   if (why == 0) why = write_all(file, data);
-  if (why == 0 && place.mode) {
-    place.in_place = ::fchown(file, place.owner, place.group) != 0;  // somebody else's file stays theirs
-    if (::fchmod(file, *place.mode) != 0) why = errno;
+  if (why == 0 && planned_file.mode) {
+    planned_file.in_place =
+        ::fchown(file, planned_file.owner, planned_file.group) != 0;  // somebody else's file stays theirs
+    if (::fchmod(file, *planned_file.mode) != 0) why = errno;
   }
   if (::close(file) != 0 && why == 0) why = errno;
-  if (why != 0) return refused(place.asked, data.size(), why);
-  if (!place.in_place) place.waiting.emplace(std::move(*waiting));
+  if (why != 0) return refused(planned_file.asked, data.size(), why);
+  if (!planned_file.in_place) planned_file.waiting.emplace(std::move(*waiting));
   return {};
 }
 
 Status Outputs::write(const std::string& path, const Rope& data) {
   // By its name, not by what stands there: another process may have put its own file there meanwhile.
   const auto found = std::ranges::find_if(
-      places_, [&](const auto& known) { return known.second.asked == path && !known.second.written; });
-  Place* place = found == places_.end() ? nullptr : &found->second;
-  if (!place) { TOSAIC_TRY(place, planned(path)); }
-  place->written = true;
-  return stage(*place, data);
+      planned_files_, [&](const auto& known) { return known.second.asked == path && !known.second.written; });
+  PlannedFile* planned_file = found == planned_files_.end() ? nullptr : &found->second;
+  if (!planned_file) { TOSAIC_TRY(planned_file, planned(path)); }
+  planned_file->written = true;
+  return stage(*planned_file, data);
 }
 
 Status Outputs::commit() {
   if (const std::string file = changed_file(); !file.empty()) return file_changed(file);
-  const auto over = [](const Place& place) -> Status {
-    if (const int why = overwrite(place.path, place.data); why != 0)
-      return refused(place.asked, place.data.size(), why);
+  const auto over = [](const PlannedFile& planned_file) -> Status {
+    if (const int why = overwrite(planned_file.path, planned_file.data); why != 0)
+      return refused(planned_file.asked, planned_file.data.size(), why);
     return {};
   };
-  for (const auto& [id, place] : places_)  // first what may still find no room
-    if (place.written && place.in_place) TOSAIC_CHECK(over(place));
-  for (auto& [id, place] : places_) {
-    if (!place.waiting) continue;
-    if (std::rename(place.waiting->path().c_str(), place.path.c_str()) == 0) {
-      place.waiting->release();
+  for (const auto& [id, planned_file] : planned_files_)  // first what may still find no room
+    if (planned_file.written && planned_file.in_place) TOSAIC_CHECK(over(planned_file));
+  for (auto& [id, planned_file] : planned_files_) {
+    if (!planned_file.waiting) continue;
+    if (std::rename(planned_file.waiting->path().c_str(), planned_file.path.c_str()) == 0) {
+      planned_file.waiting->release();
     } else {
       const int why = errno;
-      if (!place.mode) return refused(place.asked, place.data.size(), why);
-      TOSAIC_CHECK(over(place));  // one that cannot be replaced: it is mounted, say
+      if (!planned_file.mode) return refused(planned_file.asked, planned_file.data.size(), why);
+      TOSAIC_CHECK(over(planned_file));  // one that cannot be replaced: it is mounted, say
     }
   }
-  places_.clear();
+  planned_files_.clear();
   return {};
 }
 

@@ -23,7 +23,7 @@ class Outputs {
   Status plan(const std::string& path);
   // A folder that another program fills with files of such names: none of them may be read or planned.
   Status plan_folder(const std::string& path, bool (*filled_with)(std::string_view name));
-  // Plans it if need be, and puts the data beside its place. Errors: those, file.disk-full.
+  // Plans it if need be, and puts the data next to its place. Errors: those, file.disk-full.
   Status write(const std::string& path, const Rope& data);
   // Everything takes its place. Errors: those of write, and file.changed when an input shrank meanwhile.
   Status commit();
@@ -36,7 +36,7 @@ class Outputs {
     std::string name;
     auto operator<=>(const Identity&) const = default;
   };
-  struct Place {
+  struct PlannedFile {
     std::string asked;           // as the user wrote it
     std::string path;            // behind symbolic links
     std::optional<mode_t> mode;  // of what stands there
@@ -49,13 +49,13 @@ class Outputs {
     std::shared_ptr<const void> held;  // what stands there, open: its number is nobody else's meanwhile
   };
   static Identity identity(const std::string& path);
-  Result<Place> look(const std::string& path) const;
-  Result<Place*> planned(const std::string& path);
-  Status stage(Place& place, const Rope& data);
+  Result<PlannedFile> look(const std::string& path) const;
+  Result<PlannedFile*> planned(const std::string& path);
+  Status stage(PlannedFile& planned_file, const Rope& data);
 
   std::map<Identity, std::string> inputs_;
   std::vector<std::shared_ptr<const void>> held_;  // of the inputs that are no folders
-  std::map<Identity, Place> places_;
+  std::map<Identity, PlannedFile> planned_files_;
 };
 
 // As the other of that name (bytes.h).

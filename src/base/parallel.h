@@ -14,11 +14,11 @@ namespace tosaic {
 template <class F>
 void in_parallel(std::size_t count, std::size_t grain, const F& f) {
   if (count == 0) return;
-  const std::size_t pieces = std::min<std::size_t>(count / std::max<std::size_t>(grain, 1), 64);
-  if (pieces < 2) return f(std::size_t{0}, count);
-  ThreadPool::shared().run(static_cast<std::int64_t>(pieces), [&](std::int64_t piece, int) {
-    const auto i = static_cast<std::size_t>(piece);
-    f(count * i / pieces, count * (i + 1) / pieces);
+  const std::size_t parts = std::min<std::size_t>(count / std::max<std::size_t>(grain, 1), 64);
+  if (parts < 2) return f(std::size_t{0}, count);
+  ThreadPool::shared().run(static_cast<std::int64_t>(parts), [&](std::int64_t part, int) {
+    const auto i = static_cast<std::size_t>(part);
+    f(count * i / parts, count * (i + 1) / parts);
   });
 }
 

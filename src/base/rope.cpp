@@ -13,17 +13,17 @@
 namespace tosaic {
 
 Rope::Rope(Bytes whole) : size_(whole.size()) {
-  if (!whole.null()) pieces_.push_back(std::move(whole));
+  if (!whole.null()) chunks_.push_back(std::move(whole));
 }
 
-void Rope::append(const Bytes& piece) {
-  if (piece.empty()) return;
-  pieces_.push_back(piece);
-  size_ += piece.size();
+void Rope::append(const Bytes& chunk) {
+  if (chunk.empty()) return;
+  chunks_.push_back(chunk);
+  size_ += chunk.size();
 }
 
 void Rope::append(const Rope& rope) {
-  for (const Bytes& piece : rope.pieces_) append(piece);
+  for (const Bytes& chunk : rope.chunks_) append(chunk);
 }
 
 void Rope::zeros(std::uint64_t count) {
@@ -64,13 +64,13 @@ Rope RopeReader::next(std::uint64_t bytes) {
 }
 
 Bytes Rope::joined() const {
-  if (pieces_.empty()) return {};
-  if (pieces_.size() == 1) return pieces_[0];
+  if (chunks_.empty()) return {};
+  if (chunks_.size() == 1) return chunks_[0];
   std::byte* memory = nullptr;
   Bytes all = Bytes::fresh(static_cast<std::size_t>(size_), memory);
-  for (const Bytes& piece : pieces_) {
-    if (!piece.empty()) std::memcpy(memory, piece.data(), piece.size());
-    memory += piece.size();
+  for (const Bytes& chunk : chunks_) {
+    if (!chunk.empty()) std::memcpy(memory, chunk.data(), chunk.size());
+    memory += chunk.size();
   }
   return all;
 }
@@ -79,7 +79,7 @@ bool Rope::operator==(const Rope& other) const {
   if (size_ != other.size_) return false;
   std::size_t i = 0, k = 0, in_i = 0, in_k = 0;
   for (std::uint64_t left = size_; left > 0;) {
-    const Bytes &a = pieces_[i], &b = other.pieces_[k];
+    const Bytes &a = chunks_[i], &b = other.chunks_[k];
     const std::size_t count = std::min(a.size() - in_i, b.size() - in_k);
     if (a.slice(in_i, count) != b.slice(in_k, count)) return false;
     left -= count;
@@ -101,10 +101,10 @@ HashState hash_state() {
 }  // namespace
 
 std::uint64_t hash_of(const Rope& rope) {
-  if (rope.pieces().size() == 1) return hash_of(rope.pieces()[0]);
+  if (rope.chunks().size() == 1) return hash_of(rope.chunks()[0]);
   const HashState state = hash_state();
   XXH3_64bits_reset_withSeed(state.get(), 0);
-  for (const Bytes& piece : rope.pieces()) XXH3_64bits_update(state.get(), piece.data(), piece.size());
+  for (const Bytes& chunk : rope.chunks()) XXH3_64bits_update(state.get(), chunk.data(), chunk.size());
   return XXH3_64bits_digest(state.get());
 }
 
@@ -116,9 +116,9 @@ Digest digest_of(const Rope& rope, std::uint64_t seed) {
   RopeReader reader(rope);
   for (std::uint64_t left = rope.size(); left > 0;) {
     const Rope part = reader.next(std::min(left, at_once));
-    for (const Bytes& piece : part.pieces()) {
-      XXH3_128bits_update(state.get(), piece.data(), piece.size());
-      release_pages(piece.data(), piece.size());
+    for (const Bytes& chunk : part.chunks()) {
+      XXH3_128bits_update(state.get(), chunk.data(), chunk.size());
+      release_pages(chunk.data(), chunk.size());
     }
     left -= part.size();
   }
@@ -127,13 +127,13 @@ Digest digest_of(const Rope& rope, std::uint64_t seed) {
 }
 
 std::uint64_t glance_at(const Rope& rope) {
-  const auto pieces = rope.pieces();
+  const auto chunks = rope.chunks();
   std::uint64_t hash = rope.size();
   if (rope.empty()) return hash;
-  for (const Bytes& piece : pieces) {
-    const std::size_t end = std::min<std::size_t>(piece.size(), 64);
-    hash = hash_of(piece.data(), end, hash);
-    hash = hash_of(piece.data() + piece.size() - end, end, hash);
+  for (const Bytes& chunk : chunks) {
+    const std::size_t end = std::min<std::size_t>(chunk.size(), 64);
+    hash = hash_of(chunk.data(), end, hash);
+    hash = hash_of(chunk.data() + chunk.size() - end, end, hash);
   }
   return hash;
 }

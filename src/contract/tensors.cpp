@@ -63,7 +63,7 @@ bool is_wider(const tosaic_delegate_tensor_info& info, std::uint32_t dtype) {
 
 namespace {
 
-// TOSA's types have no u8: unsigned codes travel as i8.
+// TOSA's types have no u8: unsigned quantised values travel as i8.
 bool dtype_fits(const tosaic_delegate_tensor_info& info, const tosaic_delegate_tensor& tensor) {
   if (tensor.dtype == info.dtype || tensor.dtype == TOSAIC_DTYPE_OPAQUE || is_wider(info, tensor.dtype)) return true;
   if (tensor.dtype == TOSAIC_DTYPE_U8 && info.dtype == TOSAIC_DTYPE_I8) return true;
@@ -135,7 +135,7 @@ std::string place_in_call(std::size_t i, std::size_t inputs) {
 }
 
 std::string disagreement(const tosaic_delegate_tensor_info& info, const tosaic_delegate_tensor& tensor) {
-  // More dims than anybody has tensors of are none: nothing behind the first of them is looked at.
+  // More dims than anybody has tensors of are none: nothing after the first of them is looked at.
   constexpr std::uint32_t most_dims = 64;
   if (tensor.rank > most_dims)
     return fmt::format("it is passed with {} dims, the payload takes {}", tensor.rank, text(info));

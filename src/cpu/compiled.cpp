@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "cpu/matrix/coded_weight.h"
+#include "cpu/matrix/computed_weights.h"
 #include "cpu/widen.h"
 #include "ir/aligned.h"
 
@@ -14,7 +14,7 @@ Status Compiled::plan_steps(const Options& options) {
   pool = &ThreadPool::shared(options.threads);
   Planning planning(graph, options.observed, pool->threads());
   planning.lasting_weights = options.lasting_weights;
-  planning.coded = &coded;
+  planning.quantised_weights = &quantised_weights;
   const auto count = static_cast<std::uint32_t>(graph.nodes.size());
   for (const KernelRow& row : kernel_rows())
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -25,7 +25,7 @@ Status Compiled::plan_steps(const Options& options) {
     if (!planning.taken[n])
       return located(error("cpu.unsupported", fmt::format("no kernel runs {}", graph.nodes[n].op)), graph.nodes[n].loc);
 
-  coded.clear();  // their products have them
+  quantised_weights.clear();  // their products have them
 
   // A step stands where its last node stood: everything it reads was then computed, and only its last value is
   // read by others.
@@ -87,7 +87,7 @@ Result<std::shared_ptr<const Compiled>> Compiled::of(const Graph& graph, const O
       value.constant = Bytes::copy(value.constant.data(), value.constant.size());
   widen_narrow_floats(made->graph);
   if (options.computes_weights) {
-    TOSAIC_TRY(made->coded, compute_weights(made->graph, options.observed, options.lasting_weights));
+    TOSAIC_TRY(made->quantised_weights, compute_weights(made->graph, options.observed, options.lasting_weights));
   }
   TOSAIC_CHECK(made->plan_steps(options));
   return std::shared_ptr<const Compiled>(std::move(made));

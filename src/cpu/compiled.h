@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is decided about a graph once and never changes: its steps with their packed weights, and where everything lies.
-// Programs that run beside each other share one. Private to src/cpu.
+// Programs that run at the same time share one. Private to src/cpu.
 #pragma once
 #include <memory>
 #include <vector>
@@ -16,7 +16,7 @@ struct Compiled {
   std::vector<std::vector<ValueId>> observed_after;  // by step
   std::vector<ValueId> observed_at_start;            // graph inputs and constants
   plan::Memory memory;
-  CodedWeights coded;
+  QuantisedWeights quantised_weights;
   // An input and an output that may be one memory: nothing reads the input when the output is written.
   struct InPlace {
     std::uint32_t input, output;

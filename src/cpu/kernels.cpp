@@ -4,8 +4,8 @@
 #include "cpu/elementwise/reduce.h"
 #include "cpu/fallback.h"
 #include "cpu/layout/layout.h"
-#include "cpu/matrix/coded_product.h"
 #include "cpu/matrix/matmul.h"
+#include "cpu/matrix/quantised_product.h"
 #include "cpu/matrix/unpacked_product.h"
 #include "cpu/step.h"
 #include "cpu/window/conv.h"
@@ -17,8 +17,8 @@ namespace tosaic::cpu {
 std::span<const KernelRow> kernel_rows() {
   static constexpr KernelRow rows[] = {
       {.name = "view", .take = take_view},
-      {.name = "coded", .take = take_coded},
-      {.name = "coded_rows", .take = take_coded_rows},
+      {.name = "coded", .take = take_quantised_product},
+      {.name = "coded_rows", .take = take_quantised_gather},
       {.name = "unpacked", .take = take_unpacked},
       {.name = "conv_i8", .take = take_conv_i8},
       {.name = "conv_i16", .take = take_conv_i16},

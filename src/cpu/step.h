@@ -18,7 +18,7 @@
 namespace tosaic::cpu {
 
 class QuantisedWeight;
-using CodedWeights = std::map<ValueId, std::shared_ptr<const QuantisedWeight>>;
+using QuantisedWeights = std::map<ValueId, std::shared_ptr<const QuantisedWeight>>;
 
 // What a step sees at run time.
 struct Frame {
@@ -38,7 +38,7 @@ struct Step {
   std::vector<ValueId> reads, writes;  // values that must have memory; constants may be among the reads
   std::size_t scratch_per_thread = 0;  // a multiple of 64
   std::size_t shared_scratch = 0;
-  // Empty: nothing to do, the output lies where the input lies. Programs that run beside each other share the step: it
+  // Empty: nothing to do, the output lies where the input lies. Programs that run at the same time share the step: it
   // changes nothing in itself.
   std::function<Status(const Frame&)> run;
   // What the step keeps from run to run, one for each program; empty: nothing.
@@ -48,7 +48,7 @@ struct Step {
 };
 
 // The number in a constant of one element (a zero point, a shift).
-inline std::int32_t only_number(const Graph& graph, ValueId value) {
+inline std::int32_t only_scalar(const Graph& graph, ValueId value) {
   return static_cast<std::int32_t>(element_as_integer(graph[value].type.dtype, graph[value].constant.data(), 0));
 }
 
@@ -59,7 +59,7 @@ struct Planning : plan::Uses {
   std::vector<bool> taken;       // nodes that belong to a step
   std::vector<Step> steps;
   std::vector<plan::Alias> aliases;
-  const CodedWeights* coded = nullptr;  // by the value that a product reads
+  const QuantisedWeights* quantised_weights = nullptr;  // by the value that a product reads
 
   Planning(const Graph& g, std::span<const ValueId> observed, int thread_count)
       : Uses(g, observed), threads(thread_count), taken(g.nodes.size(), false) {}

@@ -17,7 +17,7 @@ constexpr std::size_t lut_bytes_u85 = 2048;
 constexpr double work_per_command = 20;
 constexpr double work_per_branch = 1e8;  // no loop of an honest stream turns a hundred thousand times
 
-// The error with the place in the stream and the operation before it.
+// The error with the offset in the stream and the operation before it.
 Diagnostic in_command(Diagnostic why, const Command& command) {
   why.message = fmt::format("command stream, byte {:#x}: {}: {}", command.byte, command.row->name, why.message);
   return why;

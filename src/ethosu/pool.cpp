@@ -44,12 +44,12 @@ struct Pool {
   using Values = std::vector<std::int64_t>;
   // Rows of the window that lie inside the input.
   std::int64_t gather(std::int64_t y, Values& sums);
-  void take(const std::int64_t* from, std::int64_t kx, std::int64_t* to, std::int64_t* places) const;
+  void take(const std::int64_t* from, std::int64_t kx, std::int64_t* to, std::int64_t* positions) const;
   void divide(std::int64_t rows, Values& sums) const;
 };
 
 // One pixel of the window joins what has been found.
-void Pool::take(const std::int64_t* from, std::int64_t kx, std::int64_t* to, std::int64_t* places) const {
+void Pool::take(const std::int64_t* from, std::int64_t kx, std::int64_t* to, std::int64_t* positions) const {
   const std::int64_t depth = in.window().c;
   switch (mode) {
     case Mode::max:
@@ -61,7 +61,7 @@ void Pool::take(const std::int64_t* from, std::int64_t kx, std::int64_t* to, std
     case Mode::argmax_x:  // the first of equals, as in TOSA
       for (std::int64_t c = 0; c < depth; ++c) {
         const bool better = mutated("pool.argmax_ties") ? from[c] >= to[c] : from[c] > to[c];
-        if (better) to[c] = from[c], places[c] = kx;
+        if (better) to[c] = from[c], positions[c] = kx;
       }
       break;
     default:
@@ -74,8 +74,8 @@ std::int64_t Pool::gather(std::int64_t y, Values& sums) {
   const Padding& pad = in.padding();
   const std::int64_t depth = window.c;
   const bool argmax = mode == Mode::argmax_x;
-  thread_local Values row, places;
-  if (argmax) places.assign(static_cast<std::size_t>(shape.w * depth), 0);
+  thread_local Values row, positions;
+  if (argmax) positions.assign(static_cast<std::size_t>(shape.w * depth), 0);
   row.resize(static_cast<std::size_t>(window.w * depth));
   std::int64_t rows = 0;
   for (std::int64_t ky = 0; ky < kernel.h; ++ky) {
@@ -91,11 +91,11 @@ std::int64_t Pool::gather(std::int64_t y, Values& sums) {
       for (std::int64_t kx = 0; kx < kernel.w; ++kx) {
         const std::int64_t ix = x * kernel.stride_x + kx * kernel.dilation_x - pad.left;
         if (ix < 0 || ix >= window.w) continue;
-        take(row.data() + ix * depth, kx, sums.data() + x * depth, argmax ? places.data() + x * depth : nullptr);
+        take(row.data() + ix * depth, kx, sums.data() + x * depth, argmax ? positions.data() + x * depth : nullptr);
       }
   }
   if (argmax)  // the place in the upper half, which the output scale keeps
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = places[i] << 16;
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = positions[i] << 16;
   return rows;
 }
 

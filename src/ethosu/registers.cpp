@@ -3,8 +3,8 @@
 
 namespace tosaic::ethosu {
 
-std::uint64_t Registers::bits(Place u55, Place u85) const {
-  const Place at = u85_ ? u85 : u55;
+std::uint64_t Registers::bits(BitField u55, BitField u85) const {
+  const BitField at = u85_ ? u85 : u55;
   if (at.bits == 0) return 0;
   if (!written_[at.index] && missing_ == none) missing_ = at.index;
   return values_[at.index] >> at.low & ((std::uint64_t{1} << at.bits) - 1);

@@ -19,7 +19,7 @@ struct Name {
 };
 
 // Where a field lies in the register file. No bits: the product does not have it.
-struct Place {
+struct BitField {
   std::uint16_t index = 0;
   std::uint8_t low = 0, bits = 0;
 };
@@ -30,7 +30,7 @@ constexpr std::uint16_t index_of(const Row& row) {
 
 // A register's first field where `field` is "".
 template <Name reg, Name field>
-consteval Place place(bool u85) {
+consteval BitField find_bit_field(bool u85) {
   for (const Row& row : table::rows) {
     if (row.name != reg.view() || !has(row, u85)) continue;
     for (const Field& f : fields_of(row))
@@ -53,7 +53,7 @@ class Registers {
   // The field's bits. 0 for a register that this product does not have.
   template <Name reg, Name field>
   std::uint64_t get() const {
-    constexpr Place u55 = place<reg, field>(false), u85 = place<reg, field>(true);
+    constexpr BitField u55 = find_bit_field<reg, field>(false), u85 = find_bit_field<reg, field>(true);
     static_assert(u55.bits != 0 || u85.bits != 0, "no such register field");
     return bits(u55, u85);
   }
@@ -64,8 +64,8 @@ class Registers {
   }
   template <Name reg>
   bool written() const {
-    constexpr Place u55 = place<reg, "">(false), u85 = place<reg, "">(true);
-    const Place at = u85_ ? u85 : u55;
+    constexpr BitField u55 = find_bit_field<reg, "">(false), u85 = find_bit_field<reg, "">(true);
+    const BitField at = u85_ ? u85 : u55;
     return at.bits != 0 && written_[at.index];
   }
 
@@ -76,7 +76,7 @@ class Registers {
  private:
   static constexpr std::uint16_t none = 0xffff;
   // Not inline: hundreds of places read a field.
-  std::uint64_t bits(Place u55, Place u85) const;
+  std::uint64_t bits(BitField u55, BitField u85) const;
 
   bool u85_;
   std::array<std::uint64_t, 512> values_{};

@@ -14,10 +14,10 @@ constexpr int fraction_bits = 16;
 
 struct Axis {
   std::int64_t n, d, offset, size;
-  struct Place {
+  struct Sample {
     std::int64_t first, second, fraction;  // neighbours inside the input, fraction of n
   };
-  Place at(std::int64_t out) const {
+  Sample at(std::int64_t out) const {
     const std::int64_t position = out * d + offset;
     const std::int64_t whole = position >= 0 ? position / n : -((-position + n - 1) / n);
     return {std::clamp<std::int64_t>(whole, 0, size - 1), std::clamp<std::int64_t>(whole + 1, 0, size - 1),
@@ -60,11 +60,11 @@ Result<OutputStage> run_resize(Context& context, std::uint32_t mode) {
   context.pool.run(shape.h, [&](std::int64_t oy, int) {
     std::vector<std::int64_t> above(static_cast<std::size_t>(x.size * shape.c)), below(above.size());
     std::vector<std::int64_t> row(static_cast<std::size_t>(shape.w * shape.c));
-    const Axis::Place py = y.at(oy);
+    const Axis::Sample py = y.at(oy);
     map.read_row(py.first, 0, x.size, 0, shape.c, above.data());
     map.read_row(py.second, 0, x.size, 0, shape.c, below.data());
     for (std::int64_t ox = 0; ox < shape.w; ++ox) {
-      const Axis::Place px = x.at(ox);
+      const Axis::Sample px = x.at(ox);
       for (std::int64_t c = 0; c < shape.c; ++c) {
         const auto at = [&](const std::vector<std::int64_t>& line, std::int64_t column) {
           return line[static_cast<std::size_t>(column * shape.c + c)] - ifm.zero_point;

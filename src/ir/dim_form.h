@@ -12,7 +12,7 @@ struct DimAtom {
   enum Kind : std::uint8_t { symbol, floor_div, mod, max, min } kind = symbol;
   Symbol name;            // of a symbol
   std::vector<Dim> args;  // of a function; those of max and min are sorted
-  std::string key;        // its text with all ranges: what it is told apart by, and sorted by
+  std::string key;        // its text with all ranges: what it is distinguished by, and sorted by
   Bounds bounds;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program takes or returns beside tensors: numbers, flags, texts and None, fixed when it was exported. They are
-// no values of the graph; whoever writes or runs the program puts them back at their places.
+// What a program takes or returns in addition to tensors: scalars, flags, texts and None, fixed when it was exported.
+// They are no values of the graph; whoever writes or runs the program puts them back at their places.
 #pragma once
 #include <string>
 #include <vector>

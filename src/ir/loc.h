@@ -21,7 +21,8 @@ struct Loc {
 };
 using LocRef = std::shared_ptr<const Loc>;
 
-// Fills place and "in module features.3.conv (Conv2d), node conv2d_4" into the diagnostic; a null loc changes nothing.
+// Fills the location and "in module features.3.conv (Conv2d), node conv2d_4" into the diagnostic; a null loc changes
+// nothing.
 Diagnostic located(Diagnostic diagnostic, const LocRef& loc);
 // "model.py:6", or the file alone where no line is known, or nothing.
 std::string place_text(const LocRef& loc);

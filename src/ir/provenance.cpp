@@ -29,7 +29,7 @@ LocRef joined(const LocRef& first, const LocRef& second) {
 
 std::vector<ExportedNode> exported_nodes(const Graph& program) {
   std::vector<ExportedNode> nodes;
-  std::unordered_set<std::string_view> seen;  // pieces of one call have its name
+  std::unordered_set<std::string_view> seen;  // nodes of a decomposed call have its name
   for (const Node& node : program.nodes)
     if (node.loc && !node.loc->name.empty() && seen.insert(node.loc->name).second)
       nodes.push_back({node.loc->name, node.loc->op.empty() ? node.op.text() : node.loc->op, node.loc});

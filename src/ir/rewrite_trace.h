@@ -29,8 +29,8 @@ class Rewrites {
   Rewrites() = default;
   Rewrites(RewriteTrace* trace, std::string_view stage) : trace_(trace), stage_(stage) {}
 
-  // rewrite("fold_constants", graph, fold_constants, keep_codes) is fold_constants(graph, keep_codes). Of one that is
-  // left out the answer is that nothing changed.
+  // rewrite("fold_constants", graph, fold_constants, keep_quantised_weights) is fold_constants(graph,
+  // keep_quantised_weights). Of one that is left out the answer is that nothing changed.
   template <class Rewrite, class... Arguments>
   auto operator()(std::string_view name, Graph& graph, Rewrite&& rewrite, Arguments&&... arguments) const {
     using Answer = std::invoke_result_t<Rewrite&, Graph&, Arguments&...>;

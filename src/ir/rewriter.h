@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a graph is rewritten: its nodes are taken out and written anew one after the other, where each stays, goes, or
-// has others before it, behind it or in its place. Values keep their ids; new ones are added to the graph.
+// has others before it, after it or in its place. Values keep their ids; new ones are added to the graph.
 #pragma once
 #include <string>
 #include <utility>

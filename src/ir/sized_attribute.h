@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of a list attribute that follow from sizes: Dims, which stand beside those of the largest sizes.
+// Numbers of a list attribute that follow from sizes: Dims, which stand next to those of the largest sizes.
 #pragma once
 #include <string>
 

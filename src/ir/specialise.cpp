@@ -34,18 +34,18 @@ void collect(const Graph& graph, ValueId v, std::vector<Symbol>& found) {
 }
 
 // Where a symbol is met, as a user says it: "x.0", dimension 0 of input x.
-struct Place {
+struct NamedDim {
   std::string name;
   Dim dim;
 };
 
 // A place that is the symbol and nothing else, if there is one; that of this name does not count.
-std::optional<Place> place_of(const Graph& graph, const Symbol& symbol, const std::string& but = "") {
-  std::optional<Place> found;
+std::optional<NamedDim> find_named_dim(const Graph& graph, const Symbol& symbol, const std::string& but = "") {
+  std::optional<NamedDim> found;
   const auto look = [&](std::string name, const Dim& dim) {
     const auto all = dim.symbols();
     if (name == but || std::find(all.begin(), all.end(), symbol) == all.end()) return;
-    if (!found || (found->dim != Dim(symbol) && dim == Dim(symbol))) found = Place{std::move(name), dim};
+    if (!found || (found->dim != Dim(symbol) && dim == Dim(symbol))) found = NamedDim{std::move(name), dim};
   };
   const auto look_in = [&](const std::string& name, const Value& value) {
     for (int d = 0; d < value.type.rank(); ++d) look(fmt::format("{}.{}", name, d), value.type.shape[d]);
@@ -58,10 +58,10 @@ std::optional<Place> place_of(const Graph& graph, const Symbol& symbol, const st
 }
 
 // "x.0 is 9 (s0 + 1)", or of no known place "s0 is 8".
-std::string size_text(const std::optional<Place>& place, const std::string& symbol, std::int64_t size) {
-  const Dim there = place ? at(place->dim, {{symbol, size}}) : Dim(size);
-  if (!place || !there.is_number()) return fmt::format("{} is {}", symbol, size);
-  return fmt::format("{} is {} ({})", place->name, there.value(), to_string(place->dim));
+std::string size_text(const std::optional<NamedDim>& named, const std::string& symbol, std::int64_t size) {
+  const Dim there = named ? at(named->dim, {{symbol, size}}) : Dim(size);
+  if (!named || !there.is_number()) return fmt::format("{} is {}", symbol, size);
+  return fmt::format("{} is {} ({})", named->name, there.value(), to_string(named->dim));
 }
 
 std::string sizes_text(const Sizes& sizes, const Graph* graph) {
@@ -70,20 +70,20 @@ std::string sizes_text(const Sizes& sizes, const Graph* graph) {
   std::string text;
   for (const auto& [name, size] : sizes) {
     const auto symbol = std::ranges::find(symbols, name, &Symbol::name);
-    const auto place = symbol == symbols.end() ? std::nullopt : place_of(*graph, *symbol);
-    text += (text.empty() ? "" : ", ") + size_text(place, name, size);
+    const auto named = symbol == symbols.end() ? std::nullopt : find_named_dim(*graph, *symbol);
+    text += (text.empty() ? "" : ", ") + size_text(named, name, size);
   }
   return text;
 }
 
 // A symbol that cannot have that size.
 Diagnostic outside(const Graph& graph, const Symbol& symbol, std::int64_t size) {
-  const auto place = place_of(graph, symbol);
-  const Bounds range = place ? place->dim.bounds() : symbol.range;
-  const std::string where = size_text(place, symbol.name, size);
-  if (place && place->dim.symbols().size() > 1)
-    return size_error(fmt::format("{}, outside of its range {}: {} is {}", where, to_string(symbol.range), place->name,
-                                  to_string(place->dim)));
+  const auto named = find_named_dim(graph, symbol);
+  const Bounds range = named ? named->dim.bounds() : symbol.range;
+  const std::string where = size_text(named, symbol.name, size);
+  if (named && named->dim.symbols().size() > 1)
+    return size_error(fmt::format("{}, outside of its range {}: {} is {}", where, to_string(symbol.range), named->name,
+                                  to_string(named->dim)));
   return size_error(fmt::format("{}, outside of its range {}", where, to_string(range)));
 }
 
@@ -96,7 +96,7 @@ Diagnostic no_such_size(const Graph& graph, ValueId input, int d, std::int64_t s
   std::string why;
   for (const Symbol& symbol : dim.symbols())
     why += (why.empty() ? ", as " : " and ") +
-           size_text(place_of(graph, symbol, name), symbol.name, sizes.find(symbol.name)->second);
+           size_text(find_named_dim(graph, symbol, name), symbol.name, sizes.find(symbol.name)->second);
   return size_error(fmt::format("{} is {}, and has to be {}{}{}", name, size, wanted.value(),
                                 dim.is_number() || dim == Dim(dim.symbols()[0]) ? "" : " = " + to_string(dim), why));
 }
@@ -254,10 +254,10 @@ Result<Graph> specialise(Graph graph, const Sizes& sizes) {
   for (const Symbol& s : symbols) all += fmt::format("{}{} in {}", all.empty() ? "" : ", ", s.name, to_string(s.range));
   for (const Symbol& s : symbols) {
     const auto given = sizes.find(s.name);
-    if (const auto place = place_of(graph, s); given == sizes.end())
+    if (const auto named = find_named_dim(graph, s); given == sizes.end())
       return size_error(
           fmt::format("size '{}' ({}) is not given: {}", s.name, to_string(s.range),
-                      place ? fmt::format("{} is {}", place->name, to_string(place->dim)) : "no input has it"));
+                      named ? fmt::format("{} is {}", named->name, to_string(named->dim)) : "no input has it"));
     if (given->second < 0 || !s.range.contain(given->second)) return outside(graph, s, given->second);
   }
   for (const auto& given : sizes)

@@ -108,7 +108,7 @@ TensorType TensorType::with(std::optional<Scales> s) const {
   return t;
 }
 
-IntegerRange codes_of(const TensorType& type) {
+IntegerRange quantised_range(const TensorType& type) {
   if (type.scales && (type.scales->lowest != 0 || type.scales->highest != 0))
     return {type.scales->lowest, type.scales->highest};
   return range_of(type.dtype);

@@ -53,7 +53,7 @@ struct Scales {
   std::vector<double> scale{1.0};
   std::vector<std::int64_t> zero_point{0};
   int axis = -1;                         // -1: per tensor
-  std::int64_t lowest = 0, highest = 0;  // the codes in use; both 0: the dtype's whole range
+  std::int64_t lowest = 0, highest = 0;  // the quantised values in use; both 0: the dtype's whole range
   bool per_tensor() const { return axis < 0; }
   bool operator==(const Scales&) const = default;
 };
@@ -72,8 +72,8 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-// The codes that `type` may hold: its scales' own bounds, or the dtype's.
-IntegerRange codes_of(const TensorType& type);
+// The quantised values that `type` may hold: its scales' own bounds, or the dtype's.
+IntegerRange quantised_range(const TensorType& type);
 
 std::string to_string(const Shape& shape);      // "1x3x224x224", "(s77 in 1..16)x4", "" for rank 0
 std::string to_string(const TensorType& type);  // "1x8x8x3xi8<0.02:3>", "f32"

@@ -164,7 +164,7 @@ class CallGraph {
     return std::ranges::any_of(node_.inputs,
                                [&](ValueId v) { return v != no_value && graph_[v].type.shape.is_empty(); });
   }
-  // The shapes of the results; `size` in the place of sizes of zero.
+  // The shapes of the results; `size` in place of sizes of zero.
   Result<std::vector<Shape>> shapes_at(std::int64_t size) const {
     const auto some = [&](std::size_t, TensorType& type, Bytes& elements) {
       if (!type.shape.is_empty()) return;

@@ -20,7 +20,7 @@ class Fitting {
   std::optional<Dim> operator()(const Numbers& numbers);
 
   // Numbers of which an operator's own rule says what they are. Such Dims, (s0 - 1)//2 + 1 where a window moves by
-  // twos, are factors like symbols: what is flattened behind it has products of them.
+  // twos, are factors like symbols: what is flattened after it has products of them.
   void learn(const Numbers& numbers, const Dim& dim);
 
   // Numbers that the program itself says. Of shapes the operators' rules have other forms for the same.

@@ -180,7 +180,7 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
         if (node.outputs[i] == no_value || !used[node.outputs[i]]) continue;
         const Value& declared = aten[node.outputs[i]];
         ValueId made = results[i];
-        // What turns floats into codes computes plain integers; what reads them needs to know their scale.
+        // What quantises floats computes plain integers; what reads them needs to know their scale.
         if (declared.type.quantised() && !out[made].type.quantised() && !out[made].is_constant())
           out[made].type.scales = declared.type.scales;
         // An operand that is handed back (torch.cat of one tensor) is no output of a network until something writes it.

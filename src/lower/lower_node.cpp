@@ -19,7 +19,7 @@ Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> op
   QuantisedCall call{b, node, found, declared, std::move(operands)};
   bool in = std::any_of(call.operands.begin(), call.operands.end(), is_quantised);
   bool out = std::any_of(declared.begin(), declared.end(), [](const TensorType& t) { return t.quantised(); });
-  if (node.op.is_conversion()) {  // real conversions: their operand's codes are plain integers
+  if (node.op.is_conversion()) {  // real conversions: their operand's quantised values are plain integers
     for (auto& v : call.operands)
       if (is_quantised(v) && !v->is_constant()) v = b.relabelled(*v, v->type().with(std::optional<Scales>{}));
     return call.plain();

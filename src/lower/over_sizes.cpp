@@ -147,8 +147,8 @@ class Joining {
                           others[n].op));
   }
 
-  static Diagnostic error_at(const Node& node, const std::string& what, const std::string& way_out) {
-    return located(error("lower.sizes", fmt::format("{}: {}", node.op, what)).hint(way_out), node.loc);
+  static Diagnostic error_at(const Node& node, const std::string& what, const std::string& hint_text) {
+    return located(error("lower.sizes", fmt::format("{}: {}", node.op, what)).hint(hint_text), node.loc);
   }
 
   static std::string text_of(const Sizes& sizes) {

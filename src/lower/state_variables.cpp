@@ -13,8 +13,8 @@
 namespace tosaic {
 namespace {
 
-// What TOSA 1.0's VARIABLE holds a tensor of a delegate as: of these types, and without dimensions of 0. Truths are i8
-// there, for CAST makes one of the other.
+// What TOSA 1.0's VARIABLE holds a tensor of a delegate as: of these types, and without dimensions of 0. Booleans are
+// i8 there, for CAST makes one of the other.
 std::optional<TensorType> held_as(const TensorType& type, const tosa::Spec& spec) {
   if (!type.shape.is_static() || type.shape.elements() == 0) return std::nullopt;
   if (type.dtype == DType::f32 || type.dtype == DType::f16) return type;
@@ -43,12 +43,12 @@ Node variable_node(Operator op, const std::string& name) {
   return node;
 }
 
-// A program's state at the border of the only delegate that reads and writes it. What is a float to the program may be
-// codes there, behind conversions.
+// A program's state at the boundary of the only delegate that reads and writes it. What is a float to the program may
+// be quantised values there, after conversions.
 struct Crossing {
   Node* call = nullptr;
   ValueId read = no_value, written = no_value;  // what the call takes and gives
-  bool given = false;                           // to somebody beside the state
+  bool given = false;                           // to somebody other than the state
 };
 
 void keep_inside(Graph& region, ValueId before, ValueId after, const TensorType& held, const Graph& outer,
@@ -56,23 +56,23 @@ void keep_inside(Graph& region, ValueId before, ValueId after, const TensorType&
   Value initial = outer[state.input];
   initial.constant =
       state.initial.null() ? Bytes::of(std::vector<std::byte>(initial.type.storage_bytes())) : state.initial;
-  if (held.quantised()) initial.constant = codes_of_constant(initial, held);
+  if (held.quantised()) initial.constant = quantise_constant(initial, held);
   Node declared = variable_node(tosa::op::variable, state.name);
   declared.attrs.set("var_shape", held.shape.sizes());
   declared.attrs.set("type", held.dtype);
   declared.inputs = {region.add_value(state.name + ".initial", held, std::move(initial.constant))};
   Node read = variable_node(tosa::op::variable_read, state.name),
        write = variable_node(tosa::op::variable_write, state.name);
-  const bool truths = region[before].type.dtype == DType::boolean;
-  read.outputs = {truths ? region.add_value(state.name + ".held", held) : before};
+  const bool booleans = region[before].type.dtype == DType::boolean;
+  read.outputs = {booleans ? region.add_value(state.name + ".held", held) : before};
   // Whatever stands between reads what the variable held before.
-  if (truths) region.nodes.insert(region.nodes.begin(), {tosa::op::cast, read.outputs, {}, {before}, nullptr, {}});
+  if (booleans) region.nodes.insert(region.nodes.begin(), {tosa::op::cast, read.outputs, {}, {before}, nullptr, {}});
   region.nodes.insert(region.nodes.begin(), std::move(read));
   region.nodes.insert(region.nodes.begin(), std::move(declared));
   Builder b(region, &spec);
   b.set_loc(region.nodes.back().loc);
   const Val made(&b, after);
-  write.inputs = {truths ? b.cast(made, held.dtype).id() : held.quantised() ? b.rescale(made, held).id() : after};
+  write.inputs = {booleans ? b.cast(made, held.dtype).id() : held.quantised() ? b.rescale(made, held).id() : after};
   region.nodes.push_back(std::move(write));
 }
 
@@ -86,13 +86,14 @@ Node* conversion(Graph& outer, Operator op, std::vector<ValueId> Node::*side, Va
 Crossing crossing(Graph& outer, const State& state) {
   if (state.input == state.output || uses(outer, state.input) != 2) return {};  // by its reader, and as a state
   Crossing found{nullptr, state.input, state.output, uses(outer, state.output) > 1};
-  const Node* to_codes = conversion(outer, quantized_decomposed::op::quantize_per_tensor, &Node::inputs, state.input);
-  const Node* from_codes =
+  const Node* to_quantised =
+      conversion(outer, quantized_decomposed::op::quantize_per_tensor, &Node::inputs, state.input);
+  const Node* from_quantised =
       conversion(outer, quantized_decomposed::op::dequantize_per_tensor, &Node::outputs, state.output);
-  if (static_cast<bool>(to_codes) != static_cast<bool>(from_codes)) return {};
-  if (to_codes) {
-    found.read = to_codes->outputs[0];
-    found.written = from_codes->inputs[0];
+  if (static_cast<bool>(to_quantised) != static_cast<bool>(from_quantised)) return {};
+  if (to_quantised) {
+    found.read = to_quantised->outputs[0];
+    found.written = from_quantised->inputs[0];
     if (uses(outer, found.read) != 1) return {};
     found.given |= uses(outer, found.written) > 1;
   }
@@ -115,9 +116,9 @@ bool kept_inside(Graph& outer, std::vector<Graph>& regions, const State& state, 
   const std::size_t in = place_of(call->inputs, read), out = place_of(call->outputs, written);
   const ValueId before = region.inputs.at(in), after = region.outputs.at(out);
   const auto held = held_as(region[before].type, spec);
-  const bool codes = region[before].type.quantised();
-  if (!held || codes != region[after].type.quantised() || codes != (read != state.input)) return false;
-  if (!codes && !(region[after].type == region[before].type)) return false;
+  const bool is_quantised = region[before].type.quantised();
+  if (!held || is_quantised != region[after].type.quantised() || is_quantised != (read != state.input)) return false;
+  if (!is_quantised && !(region[after].type == region[before].type)) return false;
   keep_inside(region, before, after, *held, outer, state, spec);
   erase_at(call->inputs, in);
   erase_at(region.inputs, in);

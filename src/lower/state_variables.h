@@ -12,9 +12,9 @@
 namespace tosaic {
 
 // `outer`: the program, whose nodes "delegate" call `regions`, in TOSA, by their attribute "region". Where conversions
-// stand between, the variable holds the codes that the delegate reads. What else reads or writes a buffer, a type that
-// VARIABLE does not take, a delegate that would give nothing more, or another method that keeps it, too (`shared`),
-// leaves it a state.
+// stand between, the variable holds the quantised values that the delegate reads. What else reads or writes a buffer, a
+// type that VARIABLE does not take, a delegate that would give nothing more, or another method that keeps it, too
+// (`shared`), leaves it a state.
 void states_as_variables(Graph& outer, std::vector<Graph>& regions, const tosa::Spec& spec,
                          const std::set<std::string>& shared);
 

@@ -92,7 +92,7 @@ class Unsigned {
       graph_.nodes.push_back({tosa::op::identity, {y.id()}, {}, {to}, node.loc, {}});
       return;
     }
-    graph_.nodes.back().outputs = {to};  // in the place of its own
+    graph_.nodes.back().outputs = {to};  // in place of its own
     graph_.values.pop_back();
   }
 

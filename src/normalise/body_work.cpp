@@ -9,7 +9,7 @@
 namespace tosaic {
 namespace {
 
-// A delegate's border costs a call and copies; below this, computing a branch in vain costs less.
+// A delegate's boundary costs a call and copies; below this, computing a branch in vain costs less.
 constexpr double little_work = 1e6;
 
 double elements(const Graph& graph, ValueId v) {

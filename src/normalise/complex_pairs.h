@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Complex numbers inside a program. The reader types them as pairs, f32 with a last dim of two (the real part and the
 // imaginary one), and marks the calls that give them; here these calls, and those that read their results, become calls
-// on real tensors. Behind it nothing knows of complex numbers.
+// on real tensors. After it nothing knows of complex numbers.
 #pragma once
 #include <string_view>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations that a program quantises as it runs (choose_qparams, then quantise and dequantise with what it chose)
 // stay the floats that they were: few targets compute with scales that change from call to call, and none with zero
-// points of 64 bits, as PyTorch's own choose_qparams gives them. The weights beside
+// points of 64 bits, as PyTorch's own choose_qparams gives them. The weights next to
 // them become float constants again unless scales of the program's own are left; then an integer target chooses the
 // activations' scales from samples, as for any float program.
 #include <fmt/format.h>
@@ -40,9 +40,9 @@ void restore_weights(Graph& graph) {
 
 }  // namespace
 
-void drop_dynamic_scales(Graph& graph, const Sink& sink, bool keep_codes) {
+void drop_dynamic_scales(Graph& graph, const Sink& sink, bool keep_quantised_weights) {
   std::vector<char> chosen(graph.values.size(), 0);          // scales and zero points known only at run time
-  std::vector<ValueId> real(graph.values.size(), no_value);  // codes made with them -> what they stand for
+  std::vector<ValueId> real(graph.values.size(), no_value);  // quantised values made with them -> what they stand for
   LocRef first;
   std::set<ValueId> dropped;  // tensors that are taken as the floats that they were
   Forward same_as;
@@ -51,7 +51,7 @@ void drop_dynamic_scales(Graph& graph, const Sink& sink, bool keep_codes) {
     const bool dynamic =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && chosen[v]; });
     if (is_call(node, "choose_qparams")) {
-      if (keep_codes && !chooses_in_64_bits(graph, node)) continue;
+      if (keep_quantised_weights && !chooses_in_64_bits(graph, node)) continue;
       for (ValueId v : node.outputs)
         if (v != no_value) chosen[v] = 1;
     } else if (dynamic && is_call(node, "quantize_")) {

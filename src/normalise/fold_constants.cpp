@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/marks.h"
-#include "normalise/known_numbers.h"
+#include "normalise/known_scalars.h"
 #include "normalise/normalise.h"
 #include "ops/rules/quantisation_rule.h"
 #include "ops/trial.h"
@@ -12,19 +12,20 @@ namespace tosaic {
 
 namespace {
 
-// Codes that a call makes the weights of products: smaller than these, and products can take them as they are.
-class Codes {
+// Quantised values that a call makes the weights of products: smaller than these, and products can take them as they
+// are.
+class QuantisedWeights {
  public:
-  Codes(const Graph& graph, bool keep) : graph_(graph) {
+  QuantisedWeights(const Graph& graph, bool keep) : graph_(graph) {
     if (keep) users_ = consumers(graph);
   }
   bool kept(const Node& node) const {
     if (users_.empty() || node.inputs.empty() || node.inputs[0] == no_value || node.outputs.size() != 1) return false;
-    const TensorType &codes = graph_[node.inputs[0]].type, &reals = graph_[node.outputs[0]].type;
-    return codes.dtype == DType::i8 && is_float(reals.dtype) && codes.shape == reals.shape && reals.rank() == 2 &&
-           !users_[node.outputs[0]].empty() && std::ranges::all_of(users_[node.outputs[0]], [&](std::uint32_t n) {
-             return multiplies(n, node.outputs[0]);
-           });
+    const TensorType &quantised = graph_[node.inputs[0]].type, &reals = graph_[node.outputs[0]].type;
+    return quantised.dtype == DType::i8 && is_float(reals.dtype) && quantised.shape == reals.shape &&
+           reals.rank() == 2 && !users_[node.outputs[0]].empty() &&
+           std::ranges::all_of(users_[node.outputs[0]],
+                               [&](std::uint32_t n) { return multiplies(n, node.outputs[0]); });
   }
 
  private:
@@ -40,9 +41,9 @@ class Codes {
 
 }  // namespace
 
-void fold_constants(Graph& graph, bool keep_codes) {
-  KnownNumbers numbers;
-  const Codes codes(graph, keep_codes);
+void fold_constants(Graph& graph, bool keep_quantised_weights) {
+  KnownScalars numbers;
+  const QuantisedWeights quantised(graph, keep_quantised_weights);
   for (Node& node : graph.nodes) {
     numbers.fill_in(graph, node);
     numbers.learn(graph, node);
@@ -55,7 +56,7 @@ void fold_constants(Graph& graph, bool keep_codes) {
                     std::all_of(node.inputs.begin(), node.inputs.end(),
                                 [&](ValueId v) { return v == no_value || graph[v].is_constant(); });
     // Dequantised weights stay as they are: fold_quantisation turns them into scales.
-    if (!constant || node.op.is_conversion() || codes.kept(node)) continue;
+    if (!constant || node.op.is_conversion() || quantised.kept(node)) continue;
     Node exact = node;  // what reads it is not asked: it costs nothing at run time
     set_mark(exact, mark::exact, true);
     auto trial = try_node(graph, exact, {.fold = true});
@@ -79,7 +80,8 @@ void fold_constants(Graph& graph, bool keep_codes) {
   Graph sized = graph;
   if (!replace_symbols(sized, numbers.sizes()).ok()) return;
   graph = std::move(sized);
-  fold_constants(graph, keep_codes);  // with the sizes that follow from these; each round leaves fewer symbols
+  fold_constants(graph,
+                 keep_quantised_weights);  // with the sizes that follow from these; each round leaves fewer symbols
 }
 
 }  // namespace tosaic

@@ -63,9 +63,9 @@ Scales trimmed(Scales s, DType type) {
 
 bool foldable(DType type) { return type == DType::i8 || type == DType::i16 || type == DType::i32; }
 
-// Codes without a sign that only dequantise reads are as good with one: 128 less, like their zero point. Neither TOSA's
-// arithmetic nor the rest of the quantiser knows the unsigned.
-void sign_codes(Graph& graph) {
+// Quantised values without a sign that only dequantise reads are as good with one: 128 less, like their zero point.
+// Neither TOSA's arithmetic nor the rest of the quantiser knows the unsigned.
+void make_signed(Graph& graph) {
   auto read_by = consumers(graph);
   auto less = [](Node& node) {
     for (const char* name : {"zero_point", "quant_min", "quant_max"})
@@ -74,19 +74,19 @@ void sign_codes(Graph& graph) {
   };
   for (Node& node : graph.nodes) {
     if (!is_quantise(node) || graph[node.outputs[0]].type.dtype != DType::u8 || !scales_of(graph, node)) continue;
-    const ValueId codes = node.outputs[0];
-    const bool private_codes = std::all_of(read_by[codes].begin(), read_by[codes].end(), [&](std::uint32_t r) {
-      return is_dequantise(graph.nodes[r]) && scales_of(graph, graph.nodes[r]);
-    });
-    if (!private_codes || std::count(graph.outputs.begin(), graph.outputs.end(), codes)) continue;
-    graph[codes].type.dtype = DType::i8;
+    const ValueId quantised_value = node.outputs[0];
+    const bool has_one_kind_of_reader =
+        std::all_of(read_by[quantised_value].begin(), read_by[quantised_value].end(),
+                    [&](std::uint32_t r) { return is_dequantise(graph.nodes[r]) && scales_of(graph, graph.nodes[r]); });
+    if (!has_one_kind_of_reader || std::count(graph.outputs.begin(), graph.outputs.end(), quantised_value)) continue;
+    graph[quantised_value].type.dtype = DType::i8;
     less(node);
-    for (std::uint32_t r : read_by[codes]) less(graph.nodes[r]);
+    for (std::uint32_t r : read_by[quantised_value]) less(graph.nodes[r]);
   }
 }
 
-// Scales flow through calls that hand on one tensor's codes, in both directions; through means only forwards. What they
-// average may lie far outside of the range that their results need.
+// Scales flow through calls that hand on one tensor's quantised values, in both directions; through means only
+// forwards. What they average may lie far outside of the range that their results need.
 class Spreading {
  public:
   explicit Spreading(Graph& graph)
@@ -97,7 +97,7 @@ class Spreading {
   void forwards() {
     for (Node& node : g_.nodes) {
       if (!one_tensor(node) || !g_[node.inputs[0]].type.quantised() || !floats(node.outputs[0])) continue;
-      if (elements(node) == Elements::computed || puts_other_numbers(node)) continue;
+      if (elements(node) == Elements::computed || puts_other_scalars(node)) continue;
       for (ValueId out : node.outputs) adopt(out, node.inputs[0]);
     }
   }
@@ -130,8 +130,8 @@ class Spreading {
     return found;
   }
 
-  // Numbers that the operand's codes do not reach (a pad with 100 around values below 1).
-  bool puts_other_numbers(const Node& node) const {
+  // Numbers that the operand's quantised values do not reach (a pad with 100 around values below 1).
+  bool puts_other_scalars(const Node& node) const {
     const TensorType& x = g_[node.inputs[0]].type;
     if (!x.scales->per_tensor() || node.attrs.size() == 0) return false;
     const tosa::Bounds bounds = reals_of(x);
@@ -170,37 +170,40 @@ class Spreading {
 // What the program gives as floats, it gives as floats.
 void float_outputs(Graph& graph, const std::vector<DType>& declared) {
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-    const ValueId codes = graph.outputs[i];
-    const TensorType type = graph[codes].type;
+    const ValueId quantised_value = graph.outputs[i];
+    const TensorType type = graph[quantised_value].type;
     if (!is_float(declared[i]) || !type.quantised()) continue;
     const ValueId real =
-        graph.add_value(std::exchange(graph[codes].name, graph[codes].name + ".codes"), {DType::f32, type.shape, {}});
-    graph.nodes.push_back(dequantise_node(type, codes, real, nullptr));
+        graph.add_value(std::exchange(graph[quantised_value].name, graph[quantised_value].name + ".codes"),
+                        {DType::f32, type.shape, {}});
+    graph.nodes.push_back(dequantise_node(type, quantised_value, real, nullptr));
     graph.outputs[i] = real;
   }
 }
 
-// The readers of a dequantise take the codes.
+// The readers of a dequantise take the quantised values.
 void fold_dequantise(Graph& graph) {
   Forward same_as;
   for (Node& node : graph.nodes) {
     same_as.operands(node);
     if (!is_dequantise(node)) continue;
     auto scales = scales_of(graph, node);
-    ValueId codes = node.inputs[0];
-    if (!scales || !foldable(graph[codes].type.dtype)) continue;
-    TensorType type = graph[codes].type.with(trimmed(*scales, graph[codes].type.dtype));
-    if (!graph[codes].type.quantised() &&
-        (graph[codes].is_constant() || std::count(graph.inputs.begin(), graph.inputs.end(), codes))) {
-      graph[codes].type = type;
-    } else if (graph[codes].is_constant() && graph[codes].type != type) {  // one constant read under two scales
-      codes = graph.add_value(graph[node.outputs[0]].name + ".codes", type, graph[codes].constant);
+    ValueId quantised_value = node.inputs[0];
+    if (!scales || !foldable(graph[quantised_value].type.dtype)) continue;
+    TensorType type = graph[quantised_value].type.with(trimmed(*scales, graph[quantised_value].type.dtype));
+    if (!graph[quantised_value].type.quantised() &&
+        (graph[quantised_value].is_constant() ||
+         std::count(graph.inputs.begin(), graph.inputs.end(), quantised_value))) {
+      graph[quantised_value].type = type;
+    } else if (graph[quantised_value].is_constant() &&
+               graph[quantised_value].type != type) {  // one constant read under two scales
+      quantised_value = graph.add_value(graph[node.outputs[0]].name + ".codes", type, graph[quantised_value].constant);
     }
-    same_as.set(node.outputs[0], codes);
+    same_as.set(node.outputs[0], quantised_value);
   }
 }
 
-// What a quantise reads gives the codes.
+// What a quantise reads gives the quantised values.
 void fold_quantise(Graph& graph) {
   auto made_by = producers(graph);
   auto read_by = consumers(graph);
@@ -211,18 +214,20 @@ void fold_quantise(Graph& graph) {
     given.operands(node);
     if (!is_quantise(node)) continue;
     auto scales = scales_of(graph, node);
-    ValueId codes = node.outputs[0], x = node.inputs[0];
+    ValueId quantised_value = node.outputs[0], x = node.inputs[0];
     // Of another shape than what it quantises: said where the call is lowered.
-    if (!scales || !foldable(graph[codes].type.dtype) || graph[x].type.shape != graph[codes].type.shape) continue;
-    TensorType type = graph[codes].type.with(trimmed(*scales, graph[codes].type.dtype));
-    graph[codes].type = type;
+    if (!scales || !foldable(graph[quantised_value].type.dtype) ||
+        graph[x].type.shape != graph[quantised_value].type.shape)
+      continue;
+    TensorType type = graph[quantised_value].type.with(trimmed(*scales, graph[quantised_value].type.dtype));
+    graph[quantised_value].type = type;
     if (graph[x].is_constant() && (graph[x].type.dtype == DType::f32 || graph[x].type.quantised())) {
-      graph[codes].constant = codes_of_constant(graph[x], type);
+      graph[quantised_value].constant = quantise_constant(graph[x], type);
       continue;
     }
-    if (graph[x].type.quantised()) {  // codes to codes: a change of scale, which an identity with two types expresses
+    if (graph[x].type.quantised()) {  // from one scale to another, which an identity with two types expresses
       if (graph[x].type == type)
-        given.set(codes, x);
+        given.set(quantised_value, x);
       else {
         node.op = aten::op::alias;
         node.attrs = {};
@@ -240,7 +245,7 @@ void fold_quantise(Graph& graph) {
     });
     if (!alone) continue;
     graph[x].type = type;
-    given.set(codes, x);
+    given.set(quantised_value, x);
   }
   given.outputs(graph);
 }
@@ -252,7 +257,7 @@ Status fold_quantisation(Graph& graph) {
   if (!any) return {};
   std::vector<DType> declared_outputs;
   for (ValueId v : graph.outputs) declared_outputs.push_back(graph[v].type.dtype);
-  sign_codes(graph);
+  make_signed(graph);
   fold_dequantise(graph);
   fold_quantise(graph);
   // Readers that came before their quantise in the list (none in a topological order) need no second look.

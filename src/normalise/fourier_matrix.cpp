@@ -35,7 +35,7 @@ Val matrix(Builder& b, const Matrix& m, std::int64_t outs, std::int64_t ins,
   const std::int64_t rows = outs * m.columns, row = ins * m.rows;
   std::vector<float> weights(static_cast<std::size_t>(rows * row));
   for (std::int64_t k = 0; k < m.columns; ++k)
-    for (std::int64_t t = 0; t < m.rows && t < m.length; ++t)  // what lies behind the length does not count
+    for (std::int64_t t = 0; t < m.rows && t < m.length; ++t)  // what lies after the length does not count
       fill(m, k, t, turn(m, k, t), weights.data() + outs * k * row + ins * t, row);
   const auto* bytes = reinterpret_cast<const std::byte*>(weights.data());
   return b.constant({DType::f32, Shape{rows, row}, std::nullopt},

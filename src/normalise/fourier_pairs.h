@@ -29,7 +29,7 @@ struct Matrix {
   std::int64_t rows, columns;  // numbers that go in, and come out: fewer or more than `length` are a part of it
   double sign, factor;
 };
-// Each [2 * columns, rows], [2 * columns, 2 * rows] and [columns, 2 * rows]: pairs lie beside each other. The last one
+// Each [2 * columns, rows], [2 * columns, 2 * rows] and [columns, 2 * rows]: pairs lie next to each other. The last one
 // takes the half spectrum of what is real.
 Val from_real(Builder& b, const Matrix& m);
 Val from_pairs(Builder& b, const Matrix& m);

@@ -10,8 +10,8 @@
 #include "ir/aten_operators.h"
 #include "ir/marks.h"
 #include "ir/rewriter.h"
+#include "normalise/dynamic_slices.h"
 #include "normalise/normalise.h"
-#include "normalise/numbered_slices.h"
 #include "normalise/views.h"
 #include "ops/composer.h"
 #include "ops/op.h"
@@ -28,7 +28,7 @@ Operator functional(const Schema& schema) {
 struct ViewCall {
   Node node;
   const Schema* schema;
-  std::optional<NumberedRows> rows = {};  // it begins where a tensor says
+  std::optional<DynamicRows> rows = {};  // it begins where a tensor says
 };
 
 // One tensor of PyTorch's program: a memory of its own, or a look at another's.
@@ -92,7 +92,7 @@ class Functionaliser {
   }
 
   void note_views(const Node& node, const Schema& schema, const std::vector<ValueId>& original,
-                  const std::optional<NumberedRows>& rows) {
+                  const std::optional<DynamicRows>& rows) {
     if (schema.argument("copy") && node.attrs.get_or("copy", false)) return;
     auto view = std::make_shared<ViewCall>(ViewCall{node, &schema, rows});
     view->node.inputs = original;
@@ -111,7 +111,7 @@ class Functionaliser {
   // What tensor v holds now, as a pure value.
   Status read(ValueId v, ValueId& content) {
     v = tensor(v);
-    if (v >= tensors_.size()) {  // the places of a slice: added here, and pure
+    if (v >= tensors_.size()) {  // the indices of a slice: added here, and pure
       content = v;
       return {};
     }
@@ -273,7 +273,7 @@ class Functionaliser {
   Graph& graph_;
   Rewriter out_;
   std::vector<TensorState> tensors_;
-  NumberedSlices slices_;
+  DynamicSlices slices_;
   std::unordered_map<ValueId, ValueId> same_;
 };
 

@@ -247,8 +247,8 @@ class Inliner {
     return {};
   }
 
-  // A branch or a loop that stays one. Constants (weights, mostly, codes too) belong to the bodies that read them; what
-  // is carried from turn to turn changes.
+  // A branch or a loop that stays one. Constants (weights, mostly, quantised values too) belong to the bodies that read
+  // them; what is carried from turn to turn changes.
   Status keep(Node node, std::string why) {
     const bool loop = node.op == higher_order::op::while_loop;
     for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b)
@@ -276,7 +276,7 @@ class Inliner {
     return keep(std::move(node));
   }
 
-  // The node that makes reals of constant codes (PT2E's weights).
+  // The node that makes reals of constant quantised values (PT2E's weights).
   const Node* dequantised(ValueId v) const {
     const auto constant = [&](ValueId operand) { return operand == no_value || graph_[operand].is_constant(); };
     for (const Node& node : graph_.nodes)
@@ -292,7 +292,7 @@ class Inliner {
     make_names_unique(body);
   }
 
-  // By one truth.
+  // By one boolean.
   bool decides(const Node& node) const {
     if (node.op == higher_order::op::cond) return graph_[node.inputs[0]].type.dtype == DType::boolean;
     const Graph& condition = node.regions[0];

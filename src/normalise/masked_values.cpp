@@ -36,7 +36,7 @@ struct MaskedRows {
   Rows rows;
 };
 
-// One coordinate of each place of a mask; -1: all of them, as nonzero has them.
+// One coordinate of each position of a mask; -1: all of them, as nonzero has them.
 struct Coordinate {
   std::string symbol;
   int dim = -1;
@@ -144,7 +144,7 @@ class Wholes {
 
   // torch.where(mask), nonzero: of all rows they are constants.
   bool places(const Node& node) {
-    if (!gives_places(graph_, node)) return false;
+    if (!gives_indices(graph_, node)) return false;
     const Shape first = graph_[node.outputs[0]].type.shape;
     const auto symbol = only_symbol(first[0]);
     if (!symbol || !masks_.contains(symbol->name)) return false;
@@ -224,7 +224,7 @@ class Wholes {
     return is;
   }
 
-  // x[i], x[i, j], x.index_select(0, i) at all places.
+  // x[i], x[i, j], x.index_select(0, i) at all positions.
   bool look_up(Node& node) {
     const bool select = node.op == aten::op::index_select;
     if ((!select && node.op != aten::op::index_Tensor) || node.inputs.size() < 2 || node.outputs.size() != 1)
@@ -247,7 +247,7 @@ class Wholes {
     return true;
   }
 
-  // y.index_add(dim, i, rows): what is not chosen adds nothing, and rows of one place are added up first.
+  // y.index_add(dim, i, rows): what is not chosen adds nothing, and rows of one index are added up first.
   bool add_at(const Node& node) {
     if (node.op != aten::op::index_add || node.inputs.size() != 3 || node.outputs.size() != 1) return false;
     const ValueId y = node.inputs[0], source = node.inputs[2];
@@ -449,7 +449,7 @@ class Wholes {
 }  // namespace
 
 void compute_masked_wholes(Graph& graph) {
-  const auto chooses = [&](const Node& node) { return chosen_rows(graph, node) || gives_places(graph, node); };
+  const auto chooses = [&](const Node& node) { return chosen_rows(graph, node) || gives_indices(graph, node); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), chooses)) return;
   const std::vector<ValueId> equals = first_equals(graph);
   for (Masks masks = masks_of(graph, equals); !masks.empty();) {

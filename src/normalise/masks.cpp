@@ -39,8 +39,8 @@ std::optional<Choice> chosen_rows(const Graph& graph, const Node& node) {
   return std::nullopt;
 }
 
-bool gives_places(const Graph& graph, const Node& node) {
-  if (!gives_places(node)) return false;
+bool gives_indices(const Graph& graph, const Node& node) {
+  if (!gives_indices(node)) return false;
   const Value& mask = graph[node.inputs[0]];
   return !mask.is_constant() && mask.type.rank() > 0 && mask.type.shape.is_static() &&
          std::ranges::none_of(node.outputs, [](ValueId v) { return v == no_value; });
@@ -80,7 +80,7 @@ Masks masks_of(const Graph& graph, const std::vector<ValueId>& equals) {
     if (!fresh && known->second.value != equals[mask]) unclear.insert(symbol->name);
   };
   for (const Node& node : graph.nodes) {
-    if (gives_places(graph, node)) note(node.inputs[0], graph[node.outputs[0]].type.shape[0]);
+    if (gives_indices(graph, node)) note(node.inputs[0], graph[node.outputs[0]].type.shape[0]);
     const auto chosen = chosen_rows(graph, node);
     if (!chosen || node.outputs.size() != 1 || node.outputs[0] == no_value) continue;
     const Shape& rows = graph[node.outputs[0]].type.shape;

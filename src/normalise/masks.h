@@ -28,8 +28,8 @@ struct Choice {
 std::optional<Choice> choice(const Graph& graph, std::span<const ValueId> indices);
 // Of a call that gives the rows: x[mask], masked_select.
 std::optional<Choice> chosen_rows(const Graph& graph, const Node& node);
-// Are the places that this call gives those of a mask, whose values the program computes?
-bool gives_places(const Graph& graph, const Node& node);
+// Are the indices that this call gives those of a mask, whose values the program computes?
+bool gives_indices(const Graph& graph, const Node& node);
 
 // For each value, the first one that is computed in the same way: x[x > 0] = x[x > 0].log() makes its mask twice.
 std::vector<ValueId> first_equals(const Graph& graph);

@@ -161,8 +161,8 @@ class Narrowing {
   // int64 in the program, whatever it is by now.
   bool is_count(ValueId v) const { return v != no_value && (is_wide(g_, v) || original_.contains(v)); }
 
-  // A conversion between codes and real numbers whose only int64 are its zero points, of a size that codes have: seen
-  // at once, where the trial below would convert whole weights.
+  // A conversion between quantised values and real numbers whose only int64 are its zero points, of a size that
+  // quantised values have: seen at once, where the trial below would convert whole weights.
   bool subtracts_zero_points(const Node& node) const {
     if (!node.op.is_conversion() || node.inputs.size() != 3) return false;
     const ValueId zero_points = node.inputs[2];
@@ -227,7 +227,7 @@ class Narrowing {
   bool is_unbounded(ValueId v) const { return is_wide(g_, v) && narrow_[v] == no_value && !ranges_[v].fits_i32(); }
 
   // May the operands that are beyond 32 bits, or were, be saturated? Marks what is made of them, which needs no range:
-  // the nearest int32 of what it should be, or a place outside a table.
+  // the nearest int32 of what it should be, or an index outside a table.
   bool may_saturate(const Node& node, const Trial& trial, std::vector<char>& saturated) const {
     mark_rounded(trial, saturated);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -267,7 +267,7 @@ class Narrowing {
     return false;
   }
 
-  // The numbers among the arguments that are elements, not sizes or places.
+  // The numbers among the arguments that are elements, not sizes or indices.
   static bool scalars_fit(const Node& node) {
     const FoundOp found = find_aten(node.op);
     for (const auto& [name, attr] : node.attrs) {

@@ -7,7 +7,7 @@
 #include "ir/marks.h"
 #include "ir/states.h"
 #include "normalise/complex_pairs.h"
-#include "normalise/known_numbers.h"
+#include "normalise/known_scalars.h"
 #include "ops/inconsistent.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
@@ -110,16 +110,16 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   const StatesAsTensors states(graph);
   TOSAIC_CHECK(rewrite("functionalise", graph, functionalise));
   rewrite("compute_masked_wholes", graph, compute_masked_wholes);
-  if (rewrite("take_numbers_as_tensors", graph, take_numbers_as_tensors))
+  if (rewrite("take_scalars_as_tensors", graph, take_scalars_as_tensors))
     // Before what only an argument names is dropped as unread.
-    rewrite("fold_constants", graph, fold_constants, options.keep_codes);
+    rewrite("fold_constants", graph, fold_constants, options.keep_quantised_weights);
   rewrite("drop_identities", graph, drop_identities);
-  rewrite("fold_constants", graph, fold_constants, options.keep_codes);
+  rewrite("fold_constants", graph, fold_constants, options.keep_quantised_weights);
   if (options.inline_bodies) {
     TOSAIC_TRY(const bool inlined, rewrite("inline_bodies", graph, inline_bodies));
     if (inlined) {  // the bodies have been through neither
       rewrite("drop_identities", graph, drop_identities);
-      rewrite("fold_constants", graph, fold_constants, options.keep_codes);
+      rewrite("fold_constants", graph, fold_constants, options.keep_quantised_weights);
     }
   }
   const NarrowOptions narrow{.single_stay = options.is_body && !options.narrow_loops,
@@ -129,14 +129,14 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   rewrite("drop_identities", graph, drop_identities);  // a conversion to 32 bits of what has 32 bits now
   if (options.inline_bodies) TOSAIC_CHECK(normalise_bodies(graph, options, sink));
   rewrite("signed_products", graph, signed_products);
-  rewrite("drop_dynamic_scales", graph, drop_dynamic_scales, sink, options.keep_codes);
+  rewrite("drop_dynamic_scales", graph, drop_dynamic_scales, sink, options.keep_quantised_weights);
   rewrite("recognise_linear", graph, recognise_linear);
   rewrite("fold_batch_norm", graph, fold_batch_norm);
   if (options.fold_quantisation) TOSAIC_CHECK(rewrite("fold_quantisation", graph, fold_quantisation));
   rewrite("drop_dead", graph, drop_dead);
   rewrite("make_names_unique", graph, make_names_unique);
   states.restore(graph);
-  rewrite("mark_distinct_places", graph, mark_distinct_places);
+  rewrite("mark_distinct_indices", graph, mark_distinct_indices);
   rewrite("mark_seen_rounding", graph, mark_seen_rounding, options.is_body);
   TOSAIC_CHECK(states_agree(graph));
   return graph;

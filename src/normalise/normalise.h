@@ -22,7 +22,8 @@ struct NormaliseOptions {
   bool all_inside = false;        // one delegate computes all of it
   bool is_body = false;           // of a branch or a loop
   bool fold_quantisation = true;  // false: PT2E's conversions stay as nodes (targets without integer profile)
-  bool keep_codes = false;        // weights that are codes with scales stay so, and scales that are chosen at run time
+  bool keep_quantised_weights =
+      false;  // weights that are quantised with scales stay so, and scales that are chosen at run time
   std::vector<std::string>* narrowed = nullptr;  // receives the names of int32 values that were int64
   Rewrites rewrite = {};                         // how its rewrites are applied
 };
@@ -47,8 +48,8 @@ Result<bool> inline_bodies(Graph& graph);
 // What bodies compute has names that nothing else in the program has.
 void name_bodies_apart(Graph& graph, bool is_body);
 void signed_products(Graph& graph);
-// `keep_codes`: scales that are chosen at run time stay, where zero points have no 64 bits.
-void drop_dynamic_scales(Graph& graph, const Sink& sink, bool keep_codes = false);
+// `keep_quantised_weights`: scales that are chosen at run time stay, where zero points have no 64 bits.
+void drop_dynamic_scales(Graph& graph, const Sink& sink, bool keep_quantised_weights = false);
 void drop_identities(Graph& graph);
 struct NarrowOptions {
   bool single_stay = false;  // numbers by themselves, which count a loop's turns: exact, and no work for a delegate
@@ -57,12 +58,12 @@ struct NarrowOptions {
 };
 Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>* names = nullptr,
                        const NarrowOptions& options = {});
-void fold_constants(Graph& graph, bool keep_codes = false);
+void fold_constants(Graph& graph, bool keep_quantised_weights = false);
 void recognise_linear(Graph& graph);
 void fold_batch_norm(Graph& graph);
 Status fold_quantisation(Graph& graph);
-// Writes by index that name no place twice, and those of states, have the attribute "distinct".
-void mark_distinct_places(Graph& graph);
+// Writes by index that name no index twice, and those of states, have the attribute "distinct".
+void mark_distinct_indices(Graph& graph);
 // Quotients, roots and logarithms whose last bit decides something have the attribute "exact".
 void mark_seen_rounding(Graph& graph, bool is_body);
 

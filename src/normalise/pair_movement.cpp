@@ -82,7 +82,7 @@ class Call {
     return list ? *list : Ints{};
   }
 
-  // Dims that are counted from behind have the pairs' own behind them.
+  // Dims that are counted from behind have the pairs' own after them.
   std::optional<Moved> along(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) {
       const Attr* attr = made_.attrs.find(name);

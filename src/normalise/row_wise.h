@@ -18,8 +18,8 @@ struct Rows {
 };
 using RowsOf = std::vector<std::optional<Rows>>;  // by value; nothing: no rows are in it
 
-// Of each result of the TOSA graph, from those of its values that `given` says; nothing: rows are mixed, or told apart
-// by their number, somewhere. `count` is at least 2.
+// Of each result of the TOSA graph, from those of its values that `given` says; nothing: rows are mixed, or
+// distinguished by their number, somewhere. `count` is at least 2.
 std::optional<RowsOf> follow_rows(const Graph& lowered, std::int64_t count, RowsOf given);
 
 }  // namespace tosaic

@@ -64,7 +64,7 @@ class Touched {
       for (const Touch& t : in) out = out.joined(t);
     } else {
       out.other = true;
-      return is_integer(type);  // a place that is computed, as long as nothing but GATHER and SCATTER reads it
+      return is_integer(type);  // an index that is computed, as long as nothing but GATHER and SCATTER reads it
     }
     return true;
   }

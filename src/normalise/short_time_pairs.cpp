@@ -25,7 +25,7 @@ constexpr std::array schemas{
 };
 
 constexpr std::int64_t longest_frame = std::int64_t{1} << 20;
-constexpr std::int64_t most_pieces = 64;  // that a frame is cut into
+constexpr std::int64_t most_chunks = 64;  // that a frame is cut into
 
 struct Frames {
   std::int64_t length, hop;
@@ -79,25 +79,25 @@ Val forward(Val x, const Call& call) {
   return batched ? y : calls::view(y, {bins, y.dim(2), 2});
 }
 
-// [batch, count, length] to [batch, all]: each frame begins `hop` behind the one before. Frames are cut into pieces of
-// `hop`; all the first ones lie beside each other, the second ones begin one piece later, and so on.
+// [batch, count, length] to [batch, all]: each frame begins `hop` behind the one before. Frames are cut into parts of
+// `hop`; all the first ones lie next to each other, the second ones begin one piece later, and so on.
 Val overlapped(Val frames, std::int64_t hop) {
   Builder& b = frames.builder();
   const auto padded = [&](Val x, std::vector<std::int64_t> pad) {
     return b.aten(aten::op::constant_pad_nd, {x}, {{"pad", std::move(pad)}, {"value", 0.0}});
   };
   const std::int64_t batch = frames.dim(0), count = frames.dim(1), length = frames.dim(2);
-  const std::int64_t pieces = (length + hop - 1) / hop;
-  if (pieces > most_pieces)
+  const std::int64_t chunks = (length + hop - 1) / hop;
+  if (chunks > most_chunks)
     b.refuse("aten.istft.overlap", fmt::format("frames of {} samples that begin {} apart", length, hop));
-  if (pieces * hop != length) frames = padded(frames, {0, pieces * hop - length});
+  if (chunks * hop != length) frames = padded(frames, {0, chunks * hop - length});
   std::optional<Val> sum;
-  for (std::int64_t p = 0; p < pieces; ++p) {
-    Val piece = calls::slice(frames, 2, p * hop, hop);
-    if (pieces > 1) piece = padded(piece, {0, 0, p, pieces - 1 - p});
-    sum = sum ? calls::add(*sum, piece) : piece;
+  for (std::int64_t p = 0; p < chunks; ++p) {
+    Val chunk = calls::slice(frames, 2, p * hop, hop);
+    if (chunks > 1) chunk = padded(chunk, {0, 0, p, chunks - 1 - p});
+    sum = sum ? calls::add(*sum, chunk) : chunk;
   }
-  return calls::slice(calls::view(*sum, {batch, (count + pieces - 1) * hop}), 1, 0, (count - 1) * hop + length);
+  return calls::slice(calls::view(*sum, {batch, (count + chunks - 1) * hop}), 1, 0, (count - 1) * hop + length);
 }
 
 // Overlapping windows add up to a curve by which the sum of frames is divided.

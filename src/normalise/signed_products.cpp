@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchao's int8 layers hand _int_mm the codes of their activations as (codes + 128) in uint8, and take 128 times the
-// weights' column sums off again: what x86's instructions want. TOSA has no uint8, and takes the codes as they are.
-//   _int_mm(u8(codes + 128), W) == _int_mm(codes, W) + 128 * sum(W, 0)
+// torchao's int8 layers hand _int_mm the quantised values of their activations as (q + 128) in uint8, and take 128
+// times the weights' column sums off again: what x86's instructions want. TOSA has no uint8, and takes the quantised
+// values as they are.
+//   _int_mm(u8(q + 128), W) == _int_mm(q, W) + 128 * sum(W, 0)
 #include <algorithm>
 
 #include "ir/aten_operators.h"
@@ -18,8 +19,8 @@ class SignedProducts {
  public:
   explicit SignedProducts(Graph& graph) : graph_(graph), made_by_(producers(graph)) {}
 
-  // The int8 codes behind (codes + 128) in uint8; no_value: v is something else.
-  ValueId codes_behind(ValueId v) const {
+  // The int8 quantised values behind (q + 128) in uint8; no_value: v is something else.
+  ValueId signed_source(ValueId v) const {
     const Node* narrowed = conversion(v, DType::i32, DType::u8);
     const Node* shifted = narrowed ? maker(narrowed->inputs[0]) : nullptr;
     if (!shifted || shifted->op != aten::op::add_Tensor || shifted->inputs.size() > 2 || !adds_shift(*shifted))
@@ -57,9 +58,9 @@ ValueId shifted_sums(Graph& graph, ValueId weight) {
   const Value& w = graph[weight];
   const std::int64_t rows = w.type.shape.size(0), columns = w.type.shape.size(1);
   std::vector<double> sums(static_cast<std::size_t>(columns), 0);
-  const auto codes = w.constant.as<std::int8_t>();
+  const auto quantised = w.constant.as<std::int8_t>();
   for (std::size_t i = 0; i < static_cast<std::size_t>(rows * columns); ++i)
-    sums[i % sums.size()] += static_cast<double>(shift * codes[i]);
+    sums[i % sums.size()] += static_cast<double>(shift * quantised[i]);
   const std::string name = w.name + ".sums";
   return graph.add_value(name, {DType::i32, Shape{1, columns}, {}}, constant_bytes(DType::i32, sums));
 }
@@ -74,14 +75,14 @@ void signed_products(Graph& graph) {
   for (Node node : graph.nodes) {  // copies: `products` looks at the others
     const bool fits = node.op == aten::op::_int_mm && graph[node.inputs[1]].is_constant() &&
                       graph[node.inputs[1]].type.dtype == DType::i8;
-    const ValueId codes = fits ? products.codes_behind(node.inputs[0]) : no_value;
-    if (codes == no_value) {
+    const ValueId quantised = fits ? products.signed_source(node.inputs[0]) : no_value;
+    if (quantised == no_value) {
       nodes.push_back(std::move(node));
       continue;
     }
     const ValueId result = node.outputs[0], sums = shifted_sums(graph, node.inputs[1]);
     Node add{.op = aten::op::add_Tensor, .inputs = {no_value, sums}, .attrs = {}, .outputs = {result}, .loc = node.loc};
-    node.inputs[0] = codes;
+    node.inputs[0] = quantised;
     node.outputs[0] = add.inputs[0] = graph.add_value(graph[result].name + ".signed", graph[result].type);
     nodes.push_back(std::move(node));
     nodes.push_back(std::move(add));

@@ -15,7 +15,7 @@
 namespace tosaic {
 namespace {
 
-// Where there is room, pieces begin at whole groups of codes, and at rows that kernels take together.
+// Where there is room, pieces begin at whole groups of quantised values, and at rows that kernels take together.
 constexpr std::int64_t step = 128;
 
 // A stretch of a matrix, along its rows or columns.
@@ -31,7 +31,7 @@ class Splitter {
       : graph_(graph), most_bytes_(most_bytes), out_(graph), c_(graph, [this](Operator) { return name_; }) {
     c_.fold(false);
     for (const Node& node : out_.nodes())
-      if (node.op == torchao::op::dequantize_affine) of_codes_.emplace(node.outputs[0], node);
+      if (node.op == torchao::op::dequantize_affine) of_quantised_.emplace(node.outputs[0], node);
   }
 
   void run() {
@@ -48,7 +48,7 @@ class Splitter {
  private:
   void split(Node& node, std::size_t at, int dim) {
     const ValueId weight = node.inputs[at];
-    const std::int64_t width = width_of_pieces(weight, dim);
+    const std::int64_t width = width_of_parts(weight, dim);
     if (width == 0) return out_.keep(std::move(node));
     std::vector<ValueId> results;
     const std::int64_t end = graph_[weight].type.shape.size(dim);
@@ -58,22 +58,22 @@ class Splitter {
       inputs[at] = part(weight, stretch, node.loc);
       if (dim == 0 && inputs.size() > 2 && inputs[2] != no_value)
         inputs[2] = cut(inputs[2], {0, stretch.begin, stretch.count});
-      results.push_back(piece(node.op, inputs, node.attrs, graph_[node.outputs[0]], stretch, node.loc));
+      results.push_back(part_node(node.op, inputs, node.attrs, graph_[node.outputs[0]], stretch, node.loc));
     }
     const std::int64_t last = graph_[node.outputs[0]].type.rank() - 1;
     out_.add(aten::op::cat, std::move(results), {{"dim", last}}, node.outputs[0], node.loc);
   }
 
   // The call on a piece of its operands gives that piece of the whole result.
-  ValueId piece(Operator op, const std::vector<ValueId>& inputs, const Attrs& attrs, const Value& whole,
-                const Stretch& stretch, const LocRef& loc) {
+  ValueId part_node(Operator op, const std::vector<ValueId>& inputs, const Attrs& attrs, const Value& whole,
+                    const Stretch& stretch, const LocRef& loc) {
     c_.set_loc(loc);
     name_ = name_of(whole, stretch);
     return c_.aten(op, c_.values(inputs), attrs).id();
   }
 
   // Along the dim; 0: it stays whole.
-  std::int64_t width_of_pieces(ValueId matrix, int dim) const {
+  std::int64_t width_of_parts(ValueId matrix, int dim) const {
     const TensorType& type = graph_[matrix].type;
     if (!is_float(type.dtype) || type.quantised() || type.rank() != 2 || !type.shape.is_static()) return 0;
     const auto bytes = static_cast<std::uint64_t>(type.storage_bytes());
@@ -82,17 +82,18 @@ class Splitter {
     const auto fit = static_cast<std::int64_t>(most_bytes_ / (bytes / static_cast<std::uint64_t>(all)));
     if (fit == 0) return 0;
     const auto unit = std::min(step, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(fit))));
-    if (!graph_[matrix].is_constant() && !coded(matrix, dim, unit)) return 0;
-    const std::int64_t pieces = (all + fit - 1) / fit, even = (all + pieces - 1) / pieces;
+    if (!graph_[matrix].is_constant() && !dequantisation(matrix, dim, unit)) return 0;
+    const std::int64_t parts = (all + fit - 1) / fit, even = (all + parts - 1) / parts;
     return std::min((even + unit - 1) / unit, fit / unit) * unit;
   }
 
   bool is_computed(ValueId v) const { return v != no_value && !graph_[v].is_constant(); }
 
-  // The call that makes the matrix of constant codes, with scales of rows, or of groups in them that fill the unit.
-  const Node* coded(ValueId matrix, int dim, std::int64_t unit) const {
-    const auto found = of_codes_.find(matrix);
-    if (found == of_codes_.end()) return nullptr;
+  // The call that makes the matrix of constant quantised values, with scales of rows, or of groups in them that fill
+  // the unit.
+  const Node* dequantisation(ValueId matrix, int dim, std::int64_t unit) const {
+    const auto found = of_quantised_.find(matrix);
+    if (found == of_quantised_.end()) return nullptr;
     const Node& node = found->second;
     if (std::ranges::any_of(node.inputs, [&](ValueId v) { return is_computed(v); })) return nullptr;
     const auto block = node.attrs.get_or<std::vector<std::int64_t>>("block_size", {});
@@ -105,7 +106,7 @@ class Splitter {
     if (graph_[matrix].is_constant()) return cut(matrix, stretch);
     const auto [known, added] = parts_.try_emplace({matrix, stretch}, no_value);
     if (!added) return known->second;
-    const Node made = of_codes_.at(matrix);
+    const Node made = of_quantised_.at(matrix);
     Attrs attrs = made.attrs;
     auto block = attrs.get<std::vector<std::int64_t>>("block_size");
     const std::int64_t rows = graph_[matrix].type.shape.size(0), columns = graph_[matrix].type.shape.size(1);
@@ -120,7 +121,7 @@ class Splitter {
     }
     if (stretch.dim == 1 && groups == 1) block[1] = stretch.count;
     attrs.set("block_size", std::move(block));
-    return known->second = piece(made.op, inputs, attrs, graph_[matrix], stretch, loc);
+    return known->second = part_node(made.op, inputs, attrs, graph_[matrix], stretch, loc);
   }
 
   // Of a constant, seen as a matrix of these sizes. Rows stay where they lie.
@@ -155,7 +156,7 @@ class Splitter {
   Rewriter out_;
   Composer c_;
   std::string name_;  // of the next piece
-  std::map<ValueId, Node> of_codes_;
+  std::map<ValueId, Node> of_quantised_;
   std::map<std::pair<ValueId, Stretch>, ValueId> parts_;  // layers share weights
 };
 

@@ -116,7 +116,7 @@ bool all_in_order(const Positions& positions, const Shape& base) {
 }
 
 bool only_splits(const Shape& base, const Shape& view) {
-  // Every border between two dims of the base must be one of the view, too.
+  // Every boundary between two dims of the base must be one of the view, too.
   std::int64_t whole = 1, part = 1;
   int next = 0;
   for (int i = 0; i < base.rank(); ++i) {

@@ -130,7 +130,7 @@ Val Builder::shape_constant(std::vector<std::int64_t> values) {
 Val Builder::like(Val x, double value) {
   if (!x.type().quantised()) return scalar(value, x.dtype());
   const Scales& s = *x.type().scales;
-  auto range = codes_of(x.type());
+  auto range = quantised_range(x.type());
   double code = std::nearbyint(value / s.scale[0]) + static_cast<double>(s.zero_point[0]);
   code = std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest));
   Val v = scalar(code, x.dtype());
@@ -336,7 +336,8 @@ Val Builder::minimum(Val a, Val b) { return extreme(tosa::op::minimum, a, b); }
 
 Val Builder::extreme(Operator op, Val a, Val b) {
   if (!a.type().quantised() || a.dtype() == DType::i32) return unify(op, a, b);
-  // MAXIMUM and MINIMUM take i32 only; the operands share scale and zero point, so codes compare as they are.
+  // MAXIMUM and MINIMUM take i32 only; the operands share scale and zero point, so quantised values compare as they
+  // are.
   TensorType type = a.type();
   if (b.type().scales != type.scales)
     refuse("quantise.scale-mismatch",
@@ -368,7 +369,8 @@ Val Builder::cast(Val x, DType to) {
   const DType from = x.dtype();
   if (from == to) return x;
   if (to == DType::boolean) {
-    if (x.type().quantised()) return typed(tosa::op::cast, {as_i32(x)}, {}, to);  // 0 is the zero point's code
+    if (x.type().quantised())
+      return typed(tosa::op::cast, {as_i32(x)}, {}, to);  // 0 is the zero point's quantised value
     if (!is_float(from)) return typed(tosa::op::cast, {x}, {}, to);
     return tosa(tosa::op::logical_not, {binary(tosa::op::equal, x, scalar(0, from))});
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builder: the vocabulary in which lowerings are written. It appends TOSA nodes to a graph, fills in what
 // TOSA wants spelled out (equal ranks, zero-point operands, shape constants), folds what is constant, and
-// gives each node the place of the call being lowered.
+// gives each node the location of the call being lowered.
 //
 // It is also where integer forms come from: on quantised operands (types with Scales) the same words build
 // the integer arithmetic. `conv2d` on i8 makes the int32 accumulator and the rescale to the type that is wanted;
@@ -66,8 +66,8 @@ class Builder {
     std::optional<TensorType> wanted = std::nullopt;
     // Its rounding shows: its quotients, roots and logarithms are the nearest floats (ops/lowering/exact.h).
     bool exact = false;
-    // Its roundings to half precision are counted, as a whole; wide_from: its half floats are f32 in the nodes from
-    // there on (ops/halves.h).
+    // Its roundings to half precision are counted, as a whole; wide_from: its half-precision floats are f32 in the
+    // nodes from there on (ops/half_precision.h).
     bool counted = false;
     std::optional<std::size_t> wide_from = std::nullopt;
   };
@@ -171,13 +171,13 @@ class Builder {
   Val gather(Val values, Val indices);  // [N,K,C] by [N,W] i32 -> [N,W,C]
 
   // ---- quantised types
-  // Changes codes to another dtype/scale/zero point with one RESCALE; no node when the types agree.
+  // Changes quantised values to another dtype/scale/zero point with one RESCALE; no node when the types agree.
   Val rescale(Val x, TensorType to);
   // The same elements under another type of the same dtype and shape (other scales, or none).
   Val relabelled(Val x, TensorType type);
   // The integers of x as i32 with zero point 0 and the same scale (for `product`, comparisons, reductions).
   Val as_i32(Val x);
-  // real = f(real), as one TABLE from x's codes to `to`'s. f maps a list of reals element by element.
+  // real = f(real), as one TABLE from x's quantised values to `to`'s. f maps a list of reals element by element.
   using Function = std::function<std::vector<double>(const std::vector<double>&)>;
   Val table(Val x, TensorType to, const Function& f);
 
@@ -187,9 +187,9 @@ class Builder {
 
  private:
   friend class Val;
-  Val clamp_codes(Val x, IntegerRange codes);
-  Val clamp_node(Val x, IntegerRange codes);  // CLAMP, whatever the bounds
-  Val zero_point(Val x);                      // a [1] constant of x's dtype with its zero point
+  Val clamp_quantised(Val x, IntegerRange limits);
+  Val clamp_node(Val x, IntegerRange limits);  // CLAMP, whatever the bounds
+  Val zero_point(Val x);                       // a [1] constant of x's dtype with its zero point
   Val convolution(Operator op, Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
                   std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation,
                   const std::vector<std::int64_t>& kernel, std::int64_t channels);

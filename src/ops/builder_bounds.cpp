@@ -28,8 +28,8 @@ class Analysis {
     const Value& value = graph_[v];
     Bounds i = value.is_constant() ? content(value) : tosa::bounds_of(value.type.dtype);
     if (value.type.quantised() && !value.is_constant() && storage_size(value.type.dtype) <= 2) {
-      const auto codes = codes_of(value.type);
-      i = {static_cast<double>(codes.lowest), static_cast<double>(codes.highest)};
+      const auto limits = quantised_range(value.type);
+      i = {static_cast<double>(limits.lowest), static_cast<double>(limits.highest)};
     }
     return known_[v] = i;
   }

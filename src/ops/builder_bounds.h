@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the integers of a lowered call can become at worst: interval arithmetic over its TOSA nodes, from all codes that
-// its 8- and 16-bit operands may hold. TOSA leaves a sum, a product or a RESCALE that its dtype cannot hold
+// What the integers of a lowered call can become at worst: interval arithmetic over its TOSA nodes, from all quantised
+// values that its 8- and 16-bit operands may hold. TOSA leaves a sum, a product or a RESCALE that its dtype cannot hold
 // unpredictable, so none may be possible.
 #pragma once
 #include <optional>

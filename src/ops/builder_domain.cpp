@@ -9,13 +9,13 @@
 namespace tosaic {
 namespace {
 
-struct Border {
+struct DomainEnd {
   double x, y;
 };
 
 // The last number on the way from `inside` to `outside` at which f is defined; each round of 255 places between takes 8
 // bits off the interval.
-Border border_of(const RealFunction& f, Border inside, double outside) {
+DomainEnd domain_end_of(const RealFunction& f, DomainEnd inside, double outside) {
   for (int round = 0; round < 8; ++round) {
     std::vector<double> between;
     for (int i = 1; i < 256; ++i) between.push_back(inside.x + (outside - inside.x) * i / 256);
@@ -28,20 +28,21 @@ Border border_of(const RealFunction& f, Border inside, double outside) {
   return inside;
 }
 
-// The knot beyond a border, such that the line from the knot within goes through the border's value. Too steep a line
-// would only be clipped.
-double knot_beyond(const Border& within, const Border& border, double beyond) {
-  const double ratio = (beyond - within.x) / (border.x - within.x);
-  if (!std::isfinite(ratio) || ratio > 16 || !std::isfinite(within.y) || !std::isfinite(border.y)) return border.y;
-  return within.y + (border.y - within.y) * ratio;
+// The knot beyond an end of the domain, such that the line from the knot within goes through the end of the domain's
+// value. Too steep a line would only be clipped.
+double knot_beyond(const DomainEnd& within, const DomainEnd& domain_end, double beyond) {
+  const double ratio = (beyond - within.x) / (domain_end.x - within.x);
+  if (!std::isfinite(ratio) || ratio > 16 || !std::isfinite(within.y) || !std::isfinite(domain_end.y))
+    return domain_end.y;
+  return within.y + (domain_end.y - within.y) * ratio;
 }
 
 void fill_run(const RealFunction& f, const std::vector<double>& x, std::vector<double>& y, std::size_t first,
               std::size_t end, bool interpolated) {
   constexpr double nowhere = std::numeric_limits<double>::infinity();
-  Border below{-nowhere, 0}, above{nowhere, 0};
-  if (first > 0) below = border_of(f, {x[first - 1], y[first - 1]}, x[first]);
-  if (end < x.size()) above = border_of(f, {x[end], y[end]}, x[end - 1]);
+  DomainEnd below{-nowhere, 0}, above{nowhere, 0};
+  if (first > 0) below = domain_end_of(f, {x[first - 1], y[first - 1]}, x[first]);
+  if (end < x.size()) above = domain_end_of(f, {x[end], y[end]}, x[end - 1]);
   for (std::size_t i = first; i < end; ++i) y[i] = x[i] - below.x <= above.x - x[i] ? below.y : above.y;
   if (!interpolated || (end - first == 1 && first > 0 && end < x.size())) return;
   if (first > 0) y[first] = knot_beyond({x[first - 1], y[first - 1]}, below, x[first]);

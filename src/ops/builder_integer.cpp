@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quantised forms: RESCALE, clamping in codes, and tables.
+// The quantised forms: RESCALE, clamping quantised values, and tables.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace tosaic {
 namespace {
-double code_of(double real, const Scales& s) {
+double quantised_value(double real, const Scales& s) {
   return std::nearbyint(real / s.scale[0]) + static_cast<double>(s.zero_point[0]);
 }
 constexpr double largest_rescale = 536870911;  // the largest factor whose shift RESCALE takes, 2
@@ -39,16 +39,17 @@ Val within_rescale(Builder& b, Val x, const std::vector<std::int64_t>& shifts) {
   return x;
 }
 
-// A third of the way between each two of TABLE's knots, where no wave's zeros hide; the outermost lie within the codes.
+// A third of the way between each two of TABLE's knots, where no wave's zeros hide; the outermost lie within the
+// quantised values.
 std::vector<double> points_between_knots() {
-  std::vector<double> codes(512);
-  for (int k = 0; k < 512; ++k) codes[static_cast<std::size_t>(k)] = 128.0 * (k - 256) + 43;
-  return codes;
+  std::vector<double> quantised_values(512);
+  for (int k = 0; k < 512; ++k) quantised_values[static_cast<std::size_t>(k)] = 128.0 * (k - 256) + 43;
+  return quantised_values;
 }
-std::vector<double> every_code() {
-  std::vector<double> codes(65536);
-  for (int c = 0; c < 65536; ++c) codes[static_cast<std::size_t>(c)] = std::max(c - 32768, -32767);
-  return codes;
+std::vector<double> every_value() {
+  std::vector<double> quantised_values(65536);
+  for (int c = 0; c < 65536; ++c) quantised_values[static_cast<std::size_t>(c)] = std::max(c - 32768, -32767);
+  return quantised_values;
 }
 
 // Does f leave the lines between its knots by more than 2^-10 of its range, and that in many places? One pole or kink
@@ -64,9 +65,9 @@ bool wavers(const std::vector<double>& knots, const std::vector<double>& between
   return off > many;
 }
 
-// f at every code, looked up one by one.
+// f at every quantised value, looked up one by one.
 Val looked_up(Builder& b, Val x, const TensorType& to, const std::vector<double>& values) {
-  const auto codes = codes_of(to);
+  const auto limits = quantised_range(to);
   double path = 0, lowest = values[1], highest = values[1];
   for (std::size_t i = 1; i < values.size(); ++i) {
     path += std::fabs(values[i] - values[i - 1]);
@@ -79,8 +80,8 @@ Val looked_up(Builder& b, Val x, const TensorType& to, const std::vector<double>
                          to_string(x.type()), path / (highest - lowest) / 65535));
   std::vector<std::int64_t> entries;
   for (double y : values)
-    entries.push_back(static_cast<std::int64_t>(
-        std::clamp(code_of(y, *to.scales), static_cast<double>(codes.lowest), static_cast<double>(codes.highest))));
+    entries.push_back(static_cast<std::int64_t>(std::clamp(
+        quantised_value(y, *to.scales), static_cast<double>(limits.lowest), static_cast<double>(limits.highest))));
   const Shape shape = x.shape();
   Val index = b.binary(tosa::op::add, b.as_i32(x), b.scalar(32768, DType::i32));
   index = b.reshape(b.relabelled(index, {DType::i32, shape, {}}), Shape{1, shape.elements()});
@@ -133,55 +134,56 @@ Val Builder::rescale(Val x, TensorType to) {
                       {"output_unsigned", false}},
                      to.dtype);
   result = retyped(result, result.type().with(to.scales));
-  // Codes in use narrower than the dtype (symmetric -127..127) are enforced by a clamp.
-  auto codes = codes_of(to), whole = range_of(to.dtype);
+  // Quantised values in use narrower than the dtype (symmetric -127..127) are enforced by a clamp.
+  auto limits = quantised_range(to), whole = range_of(to.dtype);
   if (to.dtype == DType::i8 || to.dtype == DType::i16)
-    if (codes.lowest > whole.lowest || codes.highest < whole.highest) return clamp_codes(result, codes);
+    if (limits.lowest > whole.lowest || limits.highest < whole.highest) return clamp_quantised(result, limits);
   return result;
 }
 
-Val Builder::clamp_codes(Val x, IntegerRange codes) {
+Val Builder::clamp_quantised(Val x, IntegerRange limits) {
   auto whole = range_of(x.dtype());
-  codes.lowest = std::max(codes.lowest, whole.lowest);
-  codes.highest = std::min(codes.highest, whole.highest);
-  if (codes.lowest == whole.lowest && codes.highest == whole.highest) return x;
+  limits.lowest = std::max(limits.lowest, whole.lowest);
+  limits.highest = std::min(limits.highest, whole.highest);
+  if (limits.lowest == whole.lowest && limits.highest == whole.highest) return x;
   TensorType type = x.type();
   Val result;
   if (x.dtype() == DType::i32 || x.dtype() == DType::i64) {
     auto bound = [&](std::int64_t code) { return integers(std::vector<std::int64_t>{code}, x.dtype(), Shape{}); };
     result = x;
-    if (codes.lowest > whole.lowest) result = binary(tosa::op::maximum, result, bound(codes.lowest));
-    if (codes.highest < whole.highest) result = binary(tosa::op::minimum, result, bound(codes.highest));
+    if (limits.lowest > whole.lowest) result = binary(tosa::op::maximum, result, bound(limits.lowest));
+    if (limits.highest < whole.highest) result = binary(tosa::op::minimum, result, bound(limits.highest));
   } else {
-    return clamp_node(x, codes);
+    return clamp_node(x, limits);
   }
   return retyped(result, type);
 }
 
-Val Builder::clamp_node(Val x, IntegerRange codes) {
+Val Builder::clamp_node(Val x, IntegerRange limits) {
   const TensorType type = x.type();
-  return retyped(tosa(tosa::op::clamp, {x},
-                      {{"min_val", codes.lowest}, {"max_val", codes.highest}, {"nan_mode", std::string("propagate")}}),
-                 type);
+  return retyped(
+      tosa(tosa::op::clamp, {x},
+           {{"min_val", limits.lowest}, {"max_val", limits.highest}, {"nan_mode", std::string("propagate")}}),
+      type);
 }
 
 Val Builder::clamp(Val x, double lowest, double highest) {
   if (x.dtype() == DType::u8 && !x.type().quantised())  // TOSA's bytes are signed
     return cast(clamp(cast(x, DType::i32), std::max(lowest, 0.0), std::min(highest, 255.0)), DType::u8);
   if (x.type().quantised() || is_integer(x.dtype())) {
-    auto codes = range_of(x.dtype());
+    auto limits = range_of(x.dtype());
     Scales identity;
     const Scales& s = x.type().scales ? *x.type().scales : identity;
     auto bound = [&](double real, std::int64_t otherwise) {
       if (std::isinf(real) || std::isnan(real)) return otherwise;
-      const double code = code_of(real, s);
-      if (code >= static_cast<double>(codes.highest)) return codes.highest;
-      return code <= static_cast<double>(codes.lowest) ? codes.lowest : static_cast<std::int64_t>(code);
+      const double code = quantised_value(real, s);
+      if (code >= static_cast<double>(limits.highest)) return limits.highest;
+      return code <= static_cast<double>(limits.lowest) ? limits.lowest : static_cast<std::int64_t>(code);
     };
-    const IntegerRange wanted{bound(lowest, codes.lowest), bound(highest, codes.highest)};
+    const IntegerRange wanted{bound(lowest, limits.lowest), bound(highest, limits.highest)};
     // An NPU's compiler wants to see the activation that the saturation before it has already done.
     if (spec_ && spec_->product && (x.dtype() == DType::i8 || x.dtype() == DType::i16)) return clamp_node(x, wanted);
-    return clamp_codes(x, wanted);
+    return clamp_quantised(x, wanted);
   }
   const double largest = std::numeric_limits<double>::infinity();
   return tosa(tosa::op::clamp, {x},
@@ -202,11 +204,11 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   if (!x.type().quantised() || !to.quantised())
     refuse("quantise.table-types", fmt::format("a table from {} to {}", to_string(x.type()), to_string(to)));
   const Scales t = *to.scales;
-  const auto codes = codes_of(to);
-  const auto low = static_cast<double>(codes.lowest), high = static_cast<double>(codes.highest);
+  const auto limits = quantised_range(to);
+  const auto low = static_cast<double>(limits.lowest), high = static_cast<double>(limits.highest);
   const auto zero = static_cast<double>(t.zero_point[0]);
-  // The function at a list of codes of s, saturated to what `to` can hold: infinities as the ends, and outside of the
-  // function's domain its value at the border. One that is defined nowhere counts as 0.
+  // The function at a list of quantised values of s, saturated to what `to` can hold: infinities as the ends, and
+  // outside of the function's domain its value at the end of the domain. One that is defined nowhere counts as 0.
   auto values_at = [&](std::vector<double> inputs, const Scales& s, bool knots) {
     for (double& c : inputs) c = (c - static_cast<double>(s.zero_point[0])) * s.scale[0];
     auto values = f(inputs);
@@ -221,12 +223,13 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
     for (int i = 0; i < 256; ++i) inputs[static_cast<std::size_t>(i)] = i - 128;
     std::vector<std::int64_t> entries;
     for (double y : values_at(std::move(inputs), *x.type().scales, false))
-      entries.push_back(static_cast<std::int64_t>(std::clamp(code_of(y, t), low, high)));
+      entries.push_back(static_cast<std::int64_t>(std::clamp(quantised_value(y, t), low, high)));
     Val result = tosa(tosa::op::table, {x, integers(entries, DType::i8, Shape{256})});
     return retyped(result, result.type().with(to.scales));
   }
-  const bool between_codes = x.dtype() == DType::i16;
-  // 16-bit codes: 513 knots 128 codes apart, interpolated linearly with 7 more fraction bits (spec TABLE).
+  const bool between_values = x.dtype() == DType::i16;
+  // 16-bit quantised values: 513 knots 128 quantised values apart, interpolated linearly with 7 more fraction bits
+  // (spec TABLE).
   if (x.dtype() == DType::i8) {
     const double scale = x.type().scales->scale[0];
     x = rescale(x, {DType::i16, x.shape(), Scales{{scale / 128}, {0}}});
@@ -234,21 +237,21 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   if (x.dtype() != DType::i16) refuse("quantise.table-types", fmt::format("a table from {}", to_string(x.type())));
   std::vector<double> inputs(513);
   for (int k = 0; k <= 512; ++k) inputs[static_cast<std::size_t>(k)] = 128.0 * (k - 256);
-  // The outermost knots lie beyond the codes of a symmetric tensor, and perhaps beyond where f is defined.
+  // The outermost knots lie beyond the quantised values of a symmetric tensor, and perhaps beyond where f is defined.
   inputs.front() = -32767;
   inputs.back() = 32767;
   auto knots = values_at(std::move(inputs), *x.type().scales, true);
-  if (between_codes && wavers(knots, values_at(points_between_knots(), *x.type().scales, false)))
-    return looked_up(*this, x, to, values_at(every_code(), *x.type().scales, false));
-  // Entries in the output's own codes leave an exact 2^-7 to the RESCALE, which NPUs have inside their table lookup.
-  // For a narrower output: as large as entries, and the steps between neighbours, may be.
+  if (between_values && wavers(knots, values_at(points_between_knots(), *x.type().scales, false)))
+    return looked_up(*this, x, to, values_at(every_value(), *x.type().scales, false));
+  // Entries in the output's own quantised values leave an exact 2^-7 to the RESCALE, which NPUs have inside their table
+  // lookup. For a narrower output: as large as entries, and the steps between neighbours, may be.
   double largest = 0;
   for (std::size_t k = 0; k < knots.size(); ++k)
     largest = std::max({largest, std::fabs(knots[k]), k ? std::fabs(knots[k] - knots[k - 1]) : 0.0});
   const double unit = to.dtype == DType::i16 ? t.scale[0] : largest > 0 ? largest / 32766 : 1.0;
   std::vector<std::int64_t> entries;
   for (double y : knots) entries.push_back(static_cast<std::int64_t>(std::nearbyint(y / unit)));
-  // Where f jumps from one end of the codes to the other (1/x at 0), the knot before the jump gives way.
+  // Where f jumps from one end of the quantised values to the other (1/x at 0), the knot before the jump gives way.
   for (std::size_t k = entries.size() - 1; k-- > 0;)
     entries[k] = std::clamp<std::int64_t>(entries[k], entries[k + 1] - 32767, entries[k + 1] + 32767);
   Val result = tosa(tosa::op::table, {x, integers(entries, DType::i16, Shape{513})});

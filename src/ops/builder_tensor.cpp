@@ -7,7 +7,7 @@
 #include "ir/tosa_operators.h"
 #include "ops/builder.h"
 #include "ops/definitions/rest.h"
-#include "ops/halves.h"
+#include "ops/half_precision.h"
 
 namespace tosaic {
 namespace {
@@ -46,8 +46,8 @@ std::optional<Val> bias_in_steps(Builder& b, std::optional<Val> bias, const Tens
   return b.constant({DType::f32, bias->shape(), {}}, constant_bytes(DType::f32, reals));
 }
 
-// A bias beyond what the accumulator holds beside the products: the scales of such channels grow, and their weights'
-// codes shrink. What that costs them lies below the steps of a result that holds the bias.
+// A bias beyond what the accumulator holds in addition to the products: the scales of such channels grow, and their
+// weights' quantised values shrink. What that costs them lies below the steps of a result that holds the bias.
 Val with_room_for(Builder& b, const Val& bias, Val weight, const TensorType& x, std::int64_t channels) {
   if (!x.quantised() || !weight.type().quantised() || bias.type().quantised() || !bias.is_constant()) return weight;
   const double most = x.dtype == DType::i16 ? std::exp2(38) : std::exp2(30);  // NPUs accumulate in 40 bits
@@ -71,14 +71,14 @@ Val with_room_for(Builder& b, const Val& bias, Val weight, const TensorType& x, 
     if (dims != channels) dims *= type.shape.size(++last);
     for (int i = last + 1; i < type.rank(); ++i) inner *= type.shape.size(i);
   }
-  std::vector<std::int64_t> codes(static_cast<std::size_t>(type.shape.elements()));
-  for (std::size_t i = 0; i < codes.size(); ++i) {
+  std::vector<std::int64_t> quantised_values(static_cast<std::size_t>(type.shape.elements()));
+  for (std::size_t i = 0; i < quantised_values.size(); ++i) {
     const std::size_t k = i / static_cast<std::size_t>(inner) % growth.size();
     const double code = element_as_double(type.dtype, b.graph()[weight.id()].constant.data(), i);
-    codes[i] = static_cast<std::int64_t>(std::nearbyint(code / growth[k]));
+    quantised_values[i] = static_cast<std::int64_t>(std::nearbyint(code / growth[k]));
   }
   for (std::size_t k = 0; k < growth.size(); ++k) s.scale[k] *= growth[k];
-  return b.constant(type, constant_bytes(type.dtype, codes));
+  return b.constant(type, constant_bytes(type.dtype, quantised_values));
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ Val Builder::bias_for(std::optional<Val> bias, const TensorType& x, const Tensor
     refuse("quantise.bias-type", fmt::format("bias {} must be constant or quantised", to_string(bias->type())));
   if (!weight.quantised())
     refuse("quantise.weight-type", fmt::format("weight {} has no scale for the bias", to_string(weight)));
-  std::vector<std::int64_t> codes;
+  std::vector<std::int64_t> quantised_values;
   const auto range = range_of(type);
   for (std::int64_t c = 0; c < channels; ++c) {
     auto i = static_cast<std::size_t>(c);
@@ -121,10 +121,10 @@ Val Builder::bias_for(std::optional<Val> bias, const TensorType& x, const Tensor
     double real =
         element_as_double(bias->dtype(), graph_[bias->id()].constant.data(), bias->shape().elements() == 1 ? 0 : i);
     double code = std::nearbyint(real / unit);
-    codes.push_back(static_cast<std::int64_t>(
+    quantised_values.push_back(static_cast<std::int64_t>(
         std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest))));
   }
-  return integers(codes, type, Shape{channels});
+  return integers(quantised_values, type, Shape{channels});
 }
 
 // Shared by all convolutions: pad what TOSA cannot, trim what the stride would not reach, build the node.
@@ -196,7 +196,7 @@ Val Builder::transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::v
 }
 
 namespace {
-// MATMUL of integers is for codes; PyTorch's keep their dtype and wrap. Each element is a sum of products.
+// MATMUL of integers is for quantised values; PyTorch's keep their dtype and wrap. Each element is a sum of products.
 Val integer_product(Val a, Val b) {
   Builder& builder = a.builder();
   const std::int64_t n = a.dim(0), h = a.dim(1), c = a.dim(2), w = b.dim(2);
@@ -212,7 +212,7 @@ Val integer_product(Val a, Val b) {
 
 Val Builder::matmul(Val a, Val b) {
   if (is_integer(a.dtype()) && !a.type().quantised()) return integer_product(a, b);
-  if (const auto x = halves::halves_of(a), y = halves::halves_of(b); x && y && x->dtype() == y->dtype())
+  if (const auto x = half_precision::f16_of(a), y = half_precision::f16_of(b); x && y && x->dtype() == y->dtype())
     return typed(tosa::op::matmul, {*x, *y, zero_point(*x), zero_point(*y)}, {}, DType::f32);
   TensorType a_type = a.type(), b_type = b.type();
   DType result = is_integer(a.dtype()) ? accumulator_of(a.dtype()) : a.dtype();
@@ -257,14 +257,14 @@ Val Builder::resize(Val x, std::vector<std::int64_t> scale, std::vector<std::int
             {x, shape_constant(std::move(scale)), shape_constant(std::move(offset)), shape_constant(std::move(border))},
             {{"mode", mode}}, result_type);
   if (!weighted) return retyped(result, result.type().with(type.scales));
-  // The weights of a point add up to `weight`, so codes keep their zero point when divided by it.
+  // The weights of a point add up to `weight`, so quantised values keep their zero point when divided by it.
   result = retyped(result, result.type().with(Scales{{1.0 / weight}, {0}}));
   result = rescale(result, {type.dtype, result.shape(), Scales{{1.0}, {0}}});
   return retyped(result, type.with(result.shape()));
 }
 
 Val Builder::gather(Val values, Val indices) {
-  if (const auto half = halves::halves_of(values)) return cast(gather(*half, indices), values.dtype());
+  if (const auto half = half_precision::f16_of(values)) return cast(gather(*half, indices), values.dtype());
   Val result = tosa(tosa::op::gather, {values, indices});
   return retyped(result, result.type().with(values.type().scales));
 }

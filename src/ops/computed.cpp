@@ -48,7 +48,7 @@ bool exceeds(const Graph& graph, const Node& node, double lowest, double highest
 }
 
 tosa::Bounds reals_of(const TensorType& type) {
-  const auto codes = codes_of(type);
+  const auto codes = quantised_range(type);
   const double scale = type.scales->scale[0];
   const auto zero = static_cast<double>(type.scales->zero_point[0]);
   return {(static_cast<double>(codes.lowest) - zero) * scale, (static_cast<double>(codes.highest) - zero) * scale};

@@ -13,7 +13,7 @@ Result<Trial> try_in_shape(const Graph& graph, const Node& node, const Shape& sh
 // The first result, in double, for the given values of the trial's inputs, which are floats.
 Result<std::vector<double>> computed_at(const Trial& trial, const std::vector<std::vector<double>>& values);
 
-// The reals at the ends of a type's codes, one scale for all.
+// The reals at the ends of a type's quantised values, one scale for all.
 tosa::Bounds reals_of(const TensorType& type);
 
 // Does the call, whose first operand has these bounds, put numbers beyond them among its elements (pad, clamp)?

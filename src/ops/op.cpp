@@ -9,7 +9,7 @@
 
 #include "base/generated_list.h"
 #include "ir/marks.h"
-#include "ops/halves.h"
+#include "ops/half_precision.h"
 #include "ops/row_calls.h"
 #include "ops/unknown_operator.h"
 
@@ -278,9 +278,10 @@ Vals lower_call(Builder& builder, Operator op, std::vector<std::optional<Val>> o
   // The calls that a lowering makes are as exact as the one that it lowers.
   Builder::Scope scope(builder);
   if (find_mark(attrs, mark::exact)) scope->exact = true;
-  return halves::lowered(builder, operands, attrs, [&](std::vector<std::optional<Val>> given, const Attrs& named) {
-    return lowered_as_it_stands(builder, found, std::move(given), named, declared);
-  });
+  return half_precision::lowered(builder, operands, attrs,
+                                 [&](std::vector<std::optional<Val>> given, const Attrs& named) {
+                                   return lowered_as_it_stands(builder, found, std::move(given), named, declared);
+                                 });
 }
 
 }  // namespace tosaic

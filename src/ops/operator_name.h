@@ -12,13 +12,13 @@ namespace tosaic {
 inline bool name_says_out(Operator op) { return op.overload() == "out" || op.overload().ends_with("_out"); }
 
 // Gives an element of its one operand as a number of Python's, whose type is its result's.
-inline bool gives_number(const Node& node) {
+inline bool gives_scalar(const Node& node) {
   return (node.op == aten::op::item || node.op == aten::op::_local_scalar_dense) && node.inputs.size() == 1 &&
          node.inputs[0] != no_value && node.outputs.size() == 1 && node.outputs[0] != no_value;
 }
 
-// Gives the places of its one operand's elements that are not zero: a vector for each dim, or one matrix (nonzero).
-inline bool gives_places(const Node& node) {
+// Gives the indices of its one operand's elements that are not zero: a vector for each dim, or one matrix (nonzero).
+inline bool gives_indices(const Node& node) {
   return (node.op == aten::op::where || node.op == aten::op::nonzero || node.op == aten::op::nonzero_numpy) &&
          node.inputs.size() == 1 && node.inputs[0] != no_value && !node.outputs.empty();
 }

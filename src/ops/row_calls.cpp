@@ -63,8 +63,8 @@ std::string schema_of(const tosa::Op& row, std::string_view overload) {
   return text + ")";
 }
 
-// How codes follow, where the row says it: only one tensor, element by element, is a table; what chooses among the
-// elements of one tensor keeps its codes, among those of several brings them to one scale.
+// How quantised values follow, where the row says it: only one tensor, element by element, is a table; what chooses
+// among the elements of one tensor keeps its quantised values, among those of several brings them to one scale.
 Rule rule_of(const tosa::Op& row) {
   const auto is_data = [&](const tosa::Operand& o) { return o.type == row.outputs[0].type; };
   const auto computed =
@@ -115,7 +115,7 @@ bool takes(const tosa::Op& row, DType dtype) {
 Vals lower_row(Builder& b, const Call& call) {
   const tosa::Op& row = *tosa::find(call.schema().name);
   std::vector<Val> operands;
-  std::optional<Scales> scales;  // of the codes among which is chosen
+  std::optional<Scales> scales;  // of the quantised values among which is chosen
   for (const tosa::Operand& o : row.inputs) {
     if (o.type == "shape") {
       operands.push_back(b.shape_constant(call.ints(o.name)));

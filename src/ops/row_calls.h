@@ -10,7 +10,7 @@
 namespace tosaic {
 
 // One per row that a call can be: has tensors as operands and no bodies or names. Each has two overloads: "default" has
-// floats among its operands or results, which integer programs put in codes; "integer" has none, its integers are meant
+// floats among its operands or results, which integer programs quantise; "integer" has none, its integers are meant
 // as they are.
 std::vector<AtenOp> row_calls();
 

@@ -41,9 +41,9 @@ Result<Trial> try_node(const Graph& graph, const Node& node, const TrialOptions&
       operands.emplace_back();
       continue;
     }
-    const bool codes = floats && graph[v].type.quantised();
-    TensorType type = codes ? real_type(graph[v].type) : graph[v].type;
-    Bytes elements = codes ? Bytes() : graph[v].constant;
+    const bool is_quantised = floats && graph[v].type.quantised();
+    TensorType type = is_quantised ? real_type(graph[v].type) : graph[v].type;
+    Bytes elements = is_quantised ? Bytes() : graph[v].constant;
     if (options.operand) options.operand(i, type, elements);
     const bool computed = elements.null();
     const ValueId id = trial.graph.add_value("operand." + std::to_string(i), std::move(type), std::move(elements));

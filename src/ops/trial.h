@@ -19,7 +19,7 @@ struct TrialOptions {
   bool fold = false;                 // evaluate what is constant
   const tosa::Spec* spec = nullptr;  // what the target takes, where an operator has several lowerings
   NodeLowering lowering = lower_as_floats;
-  // Puts something else in the place of operand `i`: its type, its elements (null: computed).
+  // Puts something else in place of operand `i`: its type, its elements (null: computed).
   std::function<void(std::size_t i, TensorType& type, Bytes& elements)> operand = {};
 };
 
@@ -29,8 +29,9 @@ struct Trial {
   std::vector<ValueId> results;   // one per output
 };
 
-// As floats, quantised tensors are the reals that their codes stand for, of no known elements. The error is the
-// lowering's refusal, at the node's place. A node without outputs declares nothing: for operands of other shapes.
+// As floats, quantised tensors are the reals that their quantised values stand for, of no known elements. The error is
+// the lowering's refusal, at the node's location. A node without outputs declares nothing: for operands of other
+// shapes.
 Result<Trial> try_node(const Graph& graph, const Node& node, const TrialOptions& options = {});
 // Per operand of the call: is a result made of it? copy_ reads nothing of what it overwrites. All, where the call
 // cannot be lowered.

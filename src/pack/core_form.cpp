@@ -67,7 +67,7 @@ std::optional<Node> movement(const CoreCall& r) {
 }  // namespace
 
 Result<Node> core_form(Graph& graph, const Node& node) {
-  if (gives_number(node)) return node;
+  if (gives_scalar(node)) return node;
   const FoundOp found = find_aten(node.op);
   const bool custom =
       has_mark(node, mark::argument_order) &&

@@ -139,8 +139,8 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
       continue;
     }
     TOSAIC_TRY(Node form, core_form(graph, node));
-    if (!find_aten(node.op).op || gives_number(node)) {
-      if (!gives_number(node) && executorch_call(node.op)) only_theirs(node, "tosaic does not know it");
+    if (!find_aten(node.op).op || gives_scalar(node)) {
+      if (!gives_scalar(node) && executorch_call(node.op)) only_theirs(node, "tosaic does not know it");
       out.keep(std::move(form));
       continue;
     }
@@ -157,9 +157,9 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
                                               node.op, here.error().message))
               .hint(here.error().help.empty() ? "write it in other operators" : here.error().help),
           node.loc);
-    auto pieces = tosa_in_aten(graph, node, used);
-    if (pieces && std::all_of(pieces->begin(), pieces->end(), has_kernel)) {
-      for (Node& piece : *pieces) out.keep(std::move(piece));
+    auto decomposition = tosa_in_aten(graph, node, used);
+    if (decomposition && std::all_of(decomposition->begin(), decomposition->end(), has_kernel)) {
+      for (Node& decomposed_node : *decomposition) out.keep(std::move(decomposed_node));
       continue;
     }
     const std::string kernel = call_name(kernels::out_variant(*find_aten(form.op).schema));

@@ -24,7 +24,7 @@ SchemaArgument unknown_argument(const Node& node, const std::string& name) {
 }  // namespace
 
 Status KernelCalls::kernel_call(const Node& node) {
-  if (gives_number(node)) return number_call(node);
+  if (gives_scalar(node)) return number_call(node);
   const FoundOp found = find_aten(node.op);
   if (!found.op) return unknown_kernel_call(node);
   const Schema& schema = *found.schema;

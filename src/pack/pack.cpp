@@ -22,7 +22,7 @@ namespace tosaic {
 namespace packing {
 namespace {
 
-// Kernels outside the delegates compute on real numbers: codes are converted before and after each call.
+// Kernels outside the delegates compute on real numbers: quantised values are converted before and after each call.
 Status compute_on_reals(Graph& graph) {
   Rewriter out(graph);
   FloatCalls floats(graph, out);
@@ -85,7 +85,7 @@ class Packer : KernelCalls {
     const auto end = static_cast<std::uint32_t>(plan_.instructions.size());
     for (std::size_t k = 0; k < g_.outputs.size(); ++k) {
       const ValueId v = g_.outputs[k];
-      const bool number = std::ranges::find(signature.numbers, k) != signature.numbers.end();
+      const bool number = std::ranges::find(signature.scalars, k) != signature.scalars.end();
       TOSAIC_TRY(const Index i, number ? number_of(v) : use(v));
       plan_.outputs.push_back(i);
       lifetimes_[v].last = end;

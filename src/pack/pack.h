@@ -12,11 +12,11 @@
 
 namespace tosaic {
 
-// What the program's user sees of it beside its tensors.
+// What the program's user sees of it in addition to its tensors.
 struct Signature {
   std::string input_spec, output_spec;  // PyTorch's tree specs
   FixedValues inputs, outputs;          // those that are no tensors; ExecuTorch has no text inputs: they become None
-  std::vector<std::size_t> numbers;     // which of the graph's outputs it gets as numbers
+  std::vector<std::size_t> scalars;     // which of the graph's outputs it gets as scalars
 };
 
 // What a delegate is opened with.

@@ -80,7 +80,7 @@ Diagnostic stays_in_program(const Node& node) {
   return why;
 }
 
-// A delegate computes tensors of one size, so it would take what lies behind the values for values. The sizes that
+// A delegate computes tensors of one size, so it would take what lies after the values for values. The sizes that
 // follow from the inputs' are numbers here.
 Status sizes_known(const Graph& graph, const Node& node) {
   const auto check = [&](ValueId v) -> Status {
@@ -94,7 +94,7 @@ Status sizes_known(const Graph& graph, const Node& node) {
   return {};
 }
 
-// What follows from constants alone could be computed anywhere: where it is first read, it crosses no border.
+// What follows from constants alone could be computed anywhere: where it is first read, it crosses no boundary.
 void with_first_reader(const Graph& graph, const std::vector<Placement>& placements, std::vector<int>& level) {
   std::vector<char> fixed(graph.values.size(), 0);
   for (ValueId v = 0; v < graph.values.size(); ++v) fixed[v] = graph[v].is_constant();
@@ -193,7 +193,7 @@ void partition_bodies(Partition& whole, const tosa::Spec& spec) {
 
 }  // namespace
 
-// Of calls that are alike. An answer names no tensor and no place of the first call that asked.
+// Of calls that are alike. An answer names no tensor and no location of the first call that asked.
 struct Placer::Answer {
   std::optional<Trial> any;  // for no spec: every operator's first lowering
   std::optional<Status> sound;
@@ -311,7 +311,7 @@ void compute_outputs(Graph& graph) {
 Result<Partition> whole(const Graph& graph, const tosa::Spec& spec) {
   Partition result;
   result.placements = Placer(graph).place(spec);
-  // What stays for a reason of its own makes its neighbours stay: conversions at the border.
+  // What stays for a reason of its own makes its neighbours stay: conversions at the boundary.
   for (const bool conversions : {false, true})
     for (Placement& placement : result.placements)
       if (placement.region < 0 && (placement.reason.code == "target.conversion") == conversions)

@@ -9,12 +9,12 @@ namespace tosaic {
 namespace {
 
 // Between float and integers, or int64 and int32, around a delegate: put there for the node, no part of it.
-bool is_border(const Node& node, const Placement& placement) {
+bool is_boundary(const Node& node, const Placement& placement) {
   const bool own = node.loc && node.loc->op == node.op.name();
   return (placement.region < 0 && placement.reason.code == "target.conversion") || (!own && node.op.is_conversion());
 }
 
-void add_piece(Verdict& verdict, const Placement& placement) {
+void add_node(Verdict& verdict, const Placement& placement) {
   ++verdict.pieces;
   if (placement.region >= 0) {
     const auto at = std::lower_bound(verdict.delegates.begin(), verdict.delegates.end(), placement.region);
@@ -41,13 +41,13 @@ std::vector<Verdict> verdicts(const std::vector<ExportedNode>& exported, const G
       if (auto it = rows.find(name); it != rows.end()) f(list[it->second]);
   };
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    if (!is_border(graph.nodes[n], placements[n]))
-      each_row(graph.nodes[n], [&](Verdict& verdict) { add_piece(verdict, placements[n]); });
+    if (!is_boundary(graph.nodes[n], placements[n]))
+      each_row(graph.nodes[n], [&](Verdict& verdict) { add_node(verdict, placements[n]); });
   // A conversion that the user wrote is one, whatever stands around it.
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    if (is_border(graph.nodes[n], placements[n]))
+    if (is_boundary(graph.nodes[n], placements[n]))
       each_row(graph.nodes[n], [&](Verdict& verdict) {
-        if (verdict.pieces == 0 && verdict.node.op == graph.nodes[n].op.name()) add_piece(verdict, placements[n]);
+        if (verdict.pieces == 0 && verdict.node.op == graph.nodes[n].op.name()) add_node(verdict, placements[n]);
       });
   return list;
 }

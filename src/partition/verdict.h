@@ -14,7 +14,7 @@ struct Verdict {
   ExportedNode node;
   // Everything that it became runs in delegates. So does what left nothing to run: constants, identities, assertions.
   bool taken = true;
-  std::size_t pieces = 0;      // the nodes that it became, conversions at a delegate's border not counted
+  std::size_t pieces = 0;      // the nodes that it became, conversions at a delegate's boundary not counted
   std::vector<int> delegates;  // where pieces of it run, ascending
   Diagnostic reason;           // why the first piece that stays behind does
 };

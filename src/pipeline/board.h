@@ -8,7 +8,7 @@ namespace tosaic {
 // Of a program with one method, and of each of several. Errors: board.sram and board.scratch, with the tensors that are
 // live where the most is.
 Status fits_board(const Compiled& compiled, const Options& options);
-// Of the whole file, and what lies beside it. Error: board.flash.
+// Of the whole file, and what lies next to it. Error: board.flash.
 Status fits_flash(const Compiled& compiled, const Options& options);
 
 }  // namespace tosaic

@@ -10,7 +10,7 @@
 namespace tosaic {
 namespace {
 
-constexpr const char* way_out =
+constexpr const char* hint_text =
     "--sizes NAME=SIZE, once per size: NAME is INPUT.DIM, SIZE a number or max, or several with commas";
 
 struct DynamicDim {
@@ -18,19 +18,19 @@ struct DynamicDim {
   Dim dim;
 };
 
-std::vector<DynamicDim> dynamic_places(const Graph& graph) {
-  std::vector<DynamicDim> places;
+std::vector<DynamicDim> dynamic_dims(const Graph& graph) {
+  std::vector<DynamicDim> dims;
   for (ValueId v : graph.inputs) {
     const Shape& shape = graph[v].type.shape;
     for (int d = 0; d < shape.rank(); ++d)
-      if (!shape[d].is_number()) places.push_back({fmt::format("{}.{}", graph[v].name, d), shape[d]});
+      if (!shape[d].is_number()) dims.push_back({fmt::format("{}.{}", graph[v].name, d), shape[d]});
   }
-  return places;
+  return dims;
 }
 
-std::string listed(const std::vector<DynamicDim>& places) {
+std::string listed(const std::vector<DynamicDim>& dims) {
   std::string text;
-  for (const DynamicDim& p : places) {
+  for (const DynamicDim& p : dims) {
     text += fmt::format("{}{} is {}", text.empty() ? "" : ", ", p.name, to_string(p.dim));
     for (const Symbol& s : p.dim.symbols()) text += fmt::format(", {} in {}", s.name, to_string(s.range));
   }
@@ -47,7 +47,7 @@ Result<std::optional<std::int64_t>> size_in(const std::string& choice, const std
   if (beyond) number = std::numeric_limits<std::int64_t>::max();
   if ((read.ec != std::errc() && !beyond) || read.ptr != end || number < 0)
     return error("option.value", fmt::format("'{}' of --sizes {} is neither a number nor max", text, choice))
-        .hint(way_out);
+        .hint(hint_text);
   if (number > std::numeric_limits<std::int32_t>::max())
     return error("model.size", fmt::format("--sizes {}: no dimension of a tensor is larger than {}", choice,
                                            std::numeric_limits<std::int32_t>::max()))
@@ -57,12 +57,12 @@ Result<std::optional<std::int64_t>> size_in(const std::string& choice, const std
 
 class Choosing {
  public:
-  explicit Choosing(const Graph& graph) : symbols_(input_symbols(graph)), places_(dynamic_places(graph)) {}
+  explicit Choosing(const Graph& graph) : symbols_(input_symbols(graph)), dims_(dynamic_dims(graph)) {}
 
   Status take(const std::string& choice) {
     const std::size_t equals = choice.find('=');
     if (equals == std::string::npos)
-      return error("option.value", fmt::format("--sizes {} has no =", choice)).hint(way_out);
+      return error("option.value", fmt::format("--sizes {} has no =", choice)).hint(hint_text);
     const std::string name = choice.substr(0, equals);
     TOSAIC_TRY(const auto size, size_in(choice, choice.substr(equals + 1)));
     TOSAIC_TRY(const Dim dim, named(name));
@@ -84,7 +84,7 @@ class Choosing {
     const std::string& before = chosen_by_.find(symbol.name)->second;
     return error("model.size",
                  fmt::format("{} and {} do not fit together: {}", before, choice,
-                             before.starts_with(name + "=") ? fmt::format("{} cannot be both", name) : listed(places_)))
+                             before.starts_with(name + "=") ? fmt::format("{} cannot be both", name) : listed(dims_)))
         .hint("choose one of them: the other size follows");
   }
 
@@ -94,14 +94,14 @@ class Choosing {
   Result<Dim> named(const std::string& name) const {
     const auto symbol = std::ranges::find(symbols_, name, &Symbol::name);
     if (symbol != symbols_.end()) return Dim(*symbol);
-    const auto place = std::ranges::find(places_, name, &DynamicDim::name);
-    if (place != places_.end()) return place->dim;
-    return error("model.size", fmt::format("the program has no dynamic size '{}': {}", name, listed(places_)))
-        .hint(way_out);
+    const auto place = std::ranges::find(dims_, name, &DynamicDim::name);
+    if (place != dims_.end()) return place->dim;
+    return error("model.size", fmt::format("the program has no dynamic size '{}': {}", name, listed(dims_)))
+        .hint(hint_text);
   }
 
   std::vector<Symbol> symbols_;
-  std::vector<DynamicDim> places_;
+  std::vector<DynamicDim> dims_;
   Sizes sizes_;
   std::map<std::string, std::string> chosen_by_;  // of each symbol, the choice that said it first
 };
@@ -117,21 +117,21 @@ Result<Sizes> chosen_sizes(const Graph& graph, const std::vector<std::string>& c
 bool has_size(const Graph& graph, const std::string& choice) {
   const std::string name = choice.substr(0, choice.find('='));
   const auto symbols = input_symbols(graph);
-  const auto places = dynamic_places(graph);
+  const auto dims = dynamic_dims(graph);
   return std::ranges::find(symbols, name, &Symbol::name) != symbols.end() ||
-         std::ranges::find(places, name, &DynamicDim::name) != places.end();
+         std::ranges::find(dims, name, &DynamicDim::name) != dims.end();
 }
 
 Result<Graph> at_chosen_sizes(const Graph& graph, const std::vector<std::string>& choices) {
   TOSAIC_TRY(const Sizes sizes, chosen_sizes(graph, choices));
-  const std::vector<DynamicDim> places = dynamic_places(graph);
-  if (places.empty()) return graph;
+  const std::vector<DynamicDim> dims = dynamic_dims(graph);
+  if (dims.empty()) return graph;
   for (const Symbol& s : input_symbols(graph))
     if (!sizes.contains(s.name))
       return error("model.dynamic-shape",
-                   fmt::format("the program is for many sizes ({}), a compiled one for one of each", listed(places)))
-          .hint(fmt::format("choose: --sizes {}=4, say{}; or export the model without dynamic_shapes", places[0].name,
-                            places[0].dim.bounds().highest ? ", or =max" : ""));
+                   fmt::format("the program is for many sizes ({}), a compiled one for one of each", listed(dims)))
+          .hint(fmt::format("choose: --sizes {}=4, say{}; or export the model without dynamic_shapes", dims[0].name,
+                            dims[0].dim.bounds().highest ? ", or =max" : ""));
   return specialise(graph, sizes);
 }
 

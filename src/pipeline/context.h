@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every step may look at beside the value that it is given, and where it says what it does.
+// What every step may look at in addition to the value that it is given, and where it says what it does.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -23,7 +23,7 @@ struct CompileCallbacks {
   SamplesOfMethods samples;
   std::function<void(std::string_view stage, std::size_t done, std::size_t total)> progress;
   std::function<bool()> cancelled;
-  RewriteTrace* graphs = nullptr;  // sees them go by, in the place of the options' report
+  RewriteTrace* graphs = nullptr;  // sees them go by, in place of the options' report
 };
 
 // What the stages took, as they go by.
@@ -32,7 +32,7 @@ struct Trace {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
 
-// What is asked of a program, beside what its user says.
+// What is asked of a program, next to what its user says.
 struct Request {
   bool pack = true;             // false: stop after tidy
   bool invent_samples = false;  // random calibration samples where none are given

@@ -39,7 +39,7 @@ Graph part_of(const Graph& region, std::size_t first, std::size_t last) {
 // Compilers like Vela take no graph without inputs, and there is nothing to compile in one without outputs.
 bool can_stand_alone(const Graph& part) { return !part.inputs.empty() && !part.outputs.empty(); }
 
-// The nodes whose place in the user's program is the fault's: [first, last).
+// The nodes whose location in the user's program is the fault's: [first, last).
 std::optional<std::pair<std::size_t, std::size_t>> named_by(const Diagnostic& why, const Graph& region) {
   if (why.context.empty()) return std::nullopt;
   std::optional<std::pair<std::size_t, std::size_t>> found;

@@ -51,7 +51,7 @@ Result<Compiled> emit_delegates(Tosa program, const Context& c) {
     if (!c.request.pack) break;
     const Destination to{made.lowered.size() > 1 ? fmt::format("_{}", made.emitted.size()) : "",
                          c.request.several_methods};
-    // Another compiler's payload says nothing of the source, and its estimates are told with places.
+    // Another compiler's payload says nothing of the source, and its estimates are told with source locations.
     Graph stripped;
     const bool strip = c.options.strip && !c.target.self_check;
     if (strip) stripped = without_source_notes(region);
@@ -87,7 +87,7 @@ Result<Compiled> pack_delegates(Compiled program, const Context& c) {
   const Method& method = *c.method;
   TOSAIC_TRY(program.packed, pack_program(program.partition.outer, payloads, c.target.delegate_id,
                                           {method.input_spec, method.output_spec, method.fixed_inputs,
-                                           method.fixed_outputs, method.number_outputs},
+                                           method.fixed_outputs, method.scalar_outputs},
                                           c.callbacks.sink, {c.request.several_methods, c.target.in_place}));
   program.packed.named_data = std::move(inside);
   program.packed.plans.at(0).name = method.name;

@@ -19,7 +19,7 @@ struct GraphReportOptions {
   bool empty() const { return print_after.empty() && trace_node.empty() && dump_dir.empty(); }
 };
 
-// In the place of a name: the names of all that the program goes through.
+// In place of a name: the names of all that the program goes through.
 inline constexpr std::string_view list_of_names = "list";
 
 class GraphReport : public RewriteTrace {

@@ -17,12 +17,12 @@ Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink, 
                               {.narrow_loops = target.spec.has(tosa::Feature::controlflow),
                                .all_inside = target.all_inside || target.spec.has(tosa::sizes_vary),
                                .fold_quantisation = target.integer || has_integers,
-                               .keep_codes = target.keeps_codes,
+                               .keep_quantised_weights = target.keeps_quantised_weights,
                                .narrowed = narrowed,
                                .rewrite = target.rewrite},
                               sink));
-  if (target.coded.bits != 0 && !target.integer && !is_quantised(graph))
-    TOSAIC_CHECK(target.rewrite("code_weights", graph, code_weights, target.coded, sink));
+  if (target.weight_quantisation.bits != 0 && !target.integer && !is_quantised(graph))
+    TOSAIC_CHECK(target.rewrite("quantise_weights", graph, quantise_weights, target.weight_quantisation, sink));
   TOSAIC_CHECK(target.rewrite("split_weights", graph, split_weights, target.spec.most_weight_bytes(target.integer)));
   return graph;
 }
@@ -43,7 +43,8 @@ Result<Normal> normalise_program(Graph program, const Context& c) {
   }
   normal.by_pt2e = is_quantised(normal.graph);
   const bool integers = c.options.in_integers() || normal.by_pt2e;
-  if (!integers && c.options.coded.bits != 0 && !c.target.keeps_codes) return no_codes(c.target);
+  if (!integers && c.options.weight_quantisation.bits != 0 && !c.target.keeps_quantised_weights)
+    return no_quantised_weights(c.target);
   TOSAIC_CHECK(c.end("normalise", normal.graph));
   return normal;
 }

@@ -7,21 +7,22 @@
 
 #include "normalise/normalise.h"
 #include "ops/definitions/tosa_op.h"
-#include "quantise/coded_weights.h"
+#include "quantise/weight_quantisation.h"
 
 namespace tosaic {
 
 struct FormFor {
   tosa::Spec spec;
-  bool integer = false;      // its floats become integers
-  bool keeps_codes = false;  // weights may be codes with scales (Target::keeps_codes, of a program that stays floats)
-  CodedWeights coded = {};   // what the user wants of them
-  bool all_inside = false;   // one delegate computes all of it
-  Rewrites rewrite = {};     // how its rewrites are applied
+  bool integer = false;                         // its floats become integers
+  bool keeps_quantised_weights = false;         // weights may be quantised values with scales
+                                                // (Target::keeps_quantised_weights, of a program that stays floats)
+  WeightQuantisation weight_quantisation = {};  // what the user wants of them
+  bool all_inside = false;                      // one delegate computes all of it
+  Rewrites rewrite = {};                        // how its rewrites are applied
 };
 
-// Normalised; of the weights, those that the user wants as codes are; none is larger than the device holds. `narrowed`:
-// receives the names of int32 values that were int64. Errors: those of normalise and of code_weights.
+// Normalised; of the weights, those that the user wants quantised are; none is larger than the device holds.
+// `narrowed`: receives the names of int32 values that were int64. Errors: those of normalise and of quantise_weights.
 Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink = {},
                           std::vector<std::string>* narrowed = nullptr);
 

@@ -8,7 +8,7 @@
 
 namespace tosaic {
 
-Diagnostic no_codes(const Target& target) {
+Diagnostic no_quantised_weights(const Target& target) {
   return error("option.codes",
                fmt::format("{} computes with float weights, where the program has quantised ones", target.name))
       .hint("tosa-fp and vulkan keep them quantised; or leave the option out");
@@ -17,8 +17,8 @@ Diagnostic no_codes(const Target& target) {
 FormFor form_for(const CompileOptions& options, const tosa::Spec& spec) {
   return {.spec = spec,
           .integer = options.in_integers(),
-          .keeps_codes = options.keeps_codes(),
-          .coded = options.keeps_codes() ? options.coded : CodedWeights{},
+          .keeps_quantised_weights = options.keeps_quantised_weights(),
+          .weight_quantisation = options.keeps_quantised_weights() ? options.weight_quantisation : WeightQuantisation{},
           .all_inside = options.single_delegate || options.require_full_delegation};
 }
 

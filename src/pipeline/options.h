@@ -6,8 +6,8 @@
 
 #include "pipeline/graph_report.h"
 #include "pipeline/normal_form.h"
-#include "quantise/coded_weights.h"
 #include "quantise/quantise.h"
+#include "quantise/weight_quantisation.h"
 #include "read/pt2.h"
 #include "targets/target.h"
 
@@ -18,20 +18,20 @@ struct CompileOptions {
   Options emit;                  // the target's own
   bool quantise_always = false;  // also for targets that would take floats
   QuantiseOptions quantise;
-  CodedWeights coded;  // of a program that stays floats
+  WeightQuantisation weight_quantisation;  // of a program that stays floats
   bool quantised_io = false, require_full_delegation = false, single_delegate = false;
   bool self_check = true;          // where the target has one
-  bool strip = false;              // payloads and graphs without places in the user's source
+  bool strip = false;              // payloads and graphs without locations in the user's source
   GraphReportOptions show;         // of graphs on their way
   std::vector<std::string> sizes;  // "x.0=4": of dynamic sizes
   // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
   bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
-  // Weights stay codes with scales, for who computes with them.
-  bool keeps_codes() const { return target.keeps_codes && !in_integers(); }
+  // Weights stay quantised with scales, for who computes with them.
+  bool keeps_quantised_weights() const { return target.keeps_quantised_weights && !in_integers(); }
 };
 
-// Why a program of floats gets no weights of codes for this target.
-Diagnostic no_codes(const Target& target);
+// Why a program of floats gets no quantised weights for this target.
+Diagnostic no_quantised_weights(const Target& target);
 // Of a compilation for a target that has become `spec`.
 FormFor form_for(const CompileOptions& options, const tosa::Spec& spec);
 // How the options want a program quantised.

@@ -50,7 +50,7 @@ Result<PlannedMethod> plan_method(AskedMethod asked, const CompileOptions& optio
   TOSAIC_TRY(Normal normal, normalise_program(std::move(asked.graph), c));
   if (normal.by_pt2e) return already_quantised();
   Graph& graph = normal.graph;
-  widen_halves(graph);
+  widen_half_precision(graph);
   const QuantiseOptions how = how_to_quantise(c.options, *c.exported);
   const StatesAsTensors states(graph);
   PlannedMethod planned{asked.method, graph, {graph, std::vector<char>(graph.values.size(), 0)}, {}};

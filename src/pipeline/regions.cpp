@@ -78,7 +78,7 @@ void drop_unread_inputs(Graph& region, Node& delegate) {
   drop_dead(region);
 }
 
-// What normalise has left of these are codes, of which lowerings may make floats, too.
+// What normalise has left of these are quantised values, of which lowerings may make floats, too.
 bool computes_constants(const Graph& graph) {
   constexpr std::size_t matrix = 1 << 14;
   if (std::ranges::any_of(graph.values, [](const Value& v) {
@@ -118,7 +118,7 @@ Result<Split> split_by_target(Typed program, const Context& c) {
 }
 
 Result<Graph> lower_region(const Graph& region, const Context& c) {
-  const bool fold = !(c.options.keeps_codes() && computes_constants(region));
+  const bool fold = !(c.options.keeps_quantised_weights() && computes_constants(region));
   TOSAIC_TRY(Lowered lowered, lower(region, {.spec = &c.target.spec, .fold = fold, .rewrite = c.rewrites("lower")}));
   return std::move(lowered.graph);
 }
@@ -136,11 +136,13 @@ Result<Tosa> lower_regions(Split program, const Context& c) {
 }
 
 void tidy_region(Graph& region, Node* call, const Context& c) {
-  const bool keep_codes = c.options.keeps_codes();
+  const bool keep_quantised_weights = c.options.keeps_quantised_weights();
   const Rewrites rewrite = c.rewrites("tidy");
-  tidy(region, {.keep_codes = keep_codes, .keep_activations = c.target.spec.product != nullptr, .rewrite = rewrite});
+  tidy(region, {.keep_quantised_weights = keep_quantised_weights,
+                .keep_activations = c.target.spec.product != nullptr,
+                .rewrite = rewrite});
   rewrite("narrow_weights", region, narrow_weights, c.target.spec);
-  if (keep_codes && c.target.packs_codes) rewrite("pack_codes", region, pack_codes);
+  if (keep_quantised_weights && c.target.packs_int4) rewrite("pack_int4", region, pack_int4);
   if (call && !c.options.single_delegate) rewrite("drop_unread_inputs", region, drop_unread_inputs, *call);
   if (c.target.shape) c.target.shape(region, rewrite);
 }

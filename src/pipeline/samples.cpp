@@ -9,7 +9,7 @@
 namespace tosaic {
 namespace {
 
-// Placement hardly depends on the scales' values (pieces of unlike ranges may be joined outside the delegate), so
+// Placement hardly depends on the scales' values (operands of unlike ranges may be joined outside the delegate), so
 // `explain` may make the samples up.
 Samples invented_samples(const Graph& graph) {
   std::mt19937 random(1);

@@ -28,28 +28,28 @@ struct Findings {
   std::set<std::size_t> compared;
 };
 
-// Codes that say nothing but "something else": of small numbers where a number may be an index.
+// Quantised values that say nothing but "something else": of small numbers where a number may be an index.
 Tensor seeded(const TensorType& type, std::mt19937& random) {
-  const IntegerRange codes = codes_of(type);
+  const IntegerRange range = quantised_range(type);
   const bool narrow = type.dtype == DType::i8 || type.dtype == DType::u8 || type.dtype == DType::i16;
   std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
   for (double& x : values) {
     if (is_float(type.dtype))
       x = random() / 2147483648.0 - 1;
     else
-      x = narrow ? static_cast<double>(codes.lowest + random() % (codes.highest - codes.lowest + 1)) : random() % 2;
+      x = narrow ? static_cast<double>(range.lowest + random() % (range.highest - range.lowest + 1)) : random() % 2;
   }
   return {type, constant_bytes(type.dtype, values)};
 }
 
-// A float sample as the codes of an integer input.
+// A float sample as the quantised values of an integer input.
 Tensor as_codes(const Tensor& sample, const TensorType& type, const Scales& scales) {
-  const IntegerRange codes = codes_of(type);
+  const IntegerRange range = quantised_range(type);
   std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double real = element_as_double(sample.type.dtype, sample.data.data(), i);
     const double code = std::nearbyint(real / scales.scale[0]) + static_cast<double>(scales.zero_point[0]);
-    values[i] = std::clamp(code, static_cast<double>(codes.lowest), static_cast<double>(codes.highest));
+    values[i] = std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest));
   }
   return {type, constant_bytes(type.dtype, values)};
 }
@@ -87,7 +87,7 @@ std::uint64_t sum_in_rows(const TensorView& tensor, std::int64_t row) {
 }
 
 // Which values of the graph some operation of the stream stored as they should be. What is fused into a command never
-// appears; neither does what is stored in pieces.
+// appears; neither does what is stored in parts.
 std::vector<char> values_in_stream(const Graph& graph, const std::vector<const void*>& inputs,
                                    const std::vector<std::string>& trace) {
   std::vector<char> found(graph.values.size(), 0);
@@ -151,7 +151,7 @@ Diagnostic blamed(Diagnostic why, const Graph& graph, ValueId output, const std:
   return located(std::move(why), node.loc);
 }
 
-// ---- a delegate beside its graph
+// ---- a delegate compared with its graph
 
 // What a payload that opens is checked against.
 struct Check {
@@ -230,7 +230,7 @@ class Checked : public contract::Payload {
     return tensors;
   }
 
-  // The graph's results go on in the place of what the payload should have given. What the simulator cannot decide, or
+  // The graph's results go on in place of what the payload should have given. What the simulator cannot decide, or
   // has no memory for, is not the payload's fault.
   void refused(Diagnostic why, int status, std::span<const void* const> inputs) {
     device_.reset();
@@ -325,7 +325,7 @@ Status check_program(const Compiled& compiled, const std::vector<Tensor>& sample
   return {};
 }
 
-// Delegates that the program did not reach, on what is given and seeded codes.
+// Delegates that the program did not reach, on what is given and seeded quantised values.
 Status check_alone(const Compiled& compiled, std::size_t region, const runtime::Options& options,
                    const GivenInputs& inputs) {
   const Graph& graph = compiled.lowered[region];
@@ -361,8 +361,8 @@ Findings check(const Compiled& compiled, const std::vector<Tensor>* sample, cons
   runtime::DelegateChoice& choice = options.delegates.at(compiled.target.delegate_id);
   const Check check{compiled, choice, options.data, findings};
   const contract::Server server{open_checked, &check};
-  const tosaic_delegate_api beside = contract::table(choice.api->id, server);
-  choice.api = &beside;
+  const tosaic_delegate_api wrapper = contract::table(choice.api->id, server);
+  choice.api = &wrapper;
   // What fails outside the delegates is no finding of this check; then they are fed one by one.
   if (sample) (void)check_program(compiled, *sample, options);
   for (std::size_t region = 0; region < compiled.emitted.size(); ++region) {

@@ -16,12 +16,12 @@ struct SelfChecked {
   std::vector<Fault> faults = {};
 };
 
-// `sample`: one tensor per tensor input of the model; where it does not fit, seeded codes take its place. What is found
-// is self-check.differs, which names the operator and the user's line as far as the stream tells, and whatever the
-// runtime refuses in a payload: vela.*, delegate.arguments, ethosu.*.
+// `sample`: one tensor per tensor input of the model; where it does not fit, seeded quantised values take its place.
+// What is found is self-check.differs, which names the operator and the user's line as far as the stream tells, and
+// whatever the runtime refuses in a payload: vela.*, delegate.arguments, ethosu.*.
 SelfChecked self_check(const Compiled& compiled, const std::vector<Tensor>& sample, int threads);
-// One delegate alone, on these inputs and seeded codes for the others. Nothing: it gave what its graph gives, or the
-// simulator cannot tell.
+// One delegate alone, on these inputs and seeded quantised values for the others. Nothing: it gave what its graph
+// gives, or the simulator cannot tell.
 std::optional<Fault> self_check_alone(const Target& target, const Graph& lowered, const Emitted& emitted,
                                       const GivenInputs& inputs, int threads);
 

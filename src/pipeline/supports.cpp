@@ -6,7 +6,7 @@
 
 #include "pipeline/decided.h"
 #include "pipeline/steps.h"
-#include "quantise/coded_bodies.h"
+#include "quantise/control_flow.h"
 #include "quantise/plan.h"
 
 namespace tosaic {
@@ -19,14 +19,15 @@ bool folds_quantisation(const SupportQuestion& question) {
 bool takes_loops(const SupportQuestion& question) { return question.spec.has(tosa::Feature::controlflow); }
 
 FormFor form_for(const SupportQuestion& q) {
-  const bool codes = q.keeps_codes && !q.integer;
-  return {q.spec, q.integer, codes, codes ? q.coded : CodedWeights{}};
+  const bool quantised = q.keeps_quantised_weights && !q.integer;
+  return {q.spec, q.integer, quantised, quantised ? q.weight_quantisation : WeightQuantisation{}};
 }
 
 // What of a question decides about the form of weights, as text.
 std::string weight_form(const SupportQuestion& question) {
   const FormFor form = form_for(question);
-  return fmt::format("{} {} {} {}", form.keeps_codes, form.coded.bits, form.coded.group, form.coded.dynamic);
+  return fmt::format("{} {} {} {}", form.keeps_quantised_weights, form.weight_quantisation.bits,
+                     form.weight_quantisation.group, form.weight_quantisation.dynamic);
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ const Supports::Form& Supports::form_of(const SupportQuestion& question) {
                   question.quantised_io,
                   question.integer ? question.quantise.scheme : Scheme::int8,
                   most_weight_bytes(question),
-                  codes_cross_bodies(question.spec) ? question.spec.text() : "",
+                  quantises_control_flow(question.spec) ? question.spec.text() : "",
                   weight_form(question)};
   for (const Form& form : forms_)
     if (form.kind == kind) return form;

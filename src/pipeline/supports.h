@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes of a program a target takes, asked in memory, before anything is compiled and without samples: integer
-// targets are asked about the plan's types on nominal scales. What only samples tell (pieces of unlike ranges, waves
-// that codes cannot follow) may still leave a node outside.
+// targets are asked about the plan's types on nominal scales. What only samples tell (operands of unlike ranges, waves
+// that quantised values cannot follow) may still leave a node outside.
 #pragma once
 #include <deque>
 #include <map>
@@ -18,8 +18,8 @@ struct SupportQuestion {
   tosa::Spec spec;
   bool integer = false;           // floats become integers first; PT2E's integers stay so wherever the target has any
   QuantiseOptions quantise = {};  // how; `wide_inside` follows from the specification
-  bool keeps_codes = false;       // of a program that stays floats, as FormFor says it
-  CodedWeights coded = {};
+  bool keeps_quantised_weights = false;  // of a program that stays floats, as FormFor says it
+  WeightQuantisation weight_quantisation = {};
   bool quantised_io = false;
 };
 
@@ -38,8 +38,8 @@ class Supports {
     bool integer, folded, wide_inside, takes_loops, per_channel, quantised_io;
     Scheme scheme;
     std::uint64_t most_weight_bytes;
-    std::string coded_for;  // the specification, where its branches and loops are in codes
-    std::string weights;    // weight_form()
+    std::string quantised_for;  // the specification, where its branches and loops are quantised
+    std::string weights;        // weight_form()
     bool operator==(const Kind&) const = default;
   };
   struct Form {

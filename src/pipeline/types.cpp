@@ -11,9 +11,9 @@
 #include "lower/lower.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/samples.h"
-#include "quantise/coded_bodies.h"
-#include "quantise/pieces.h"
+#include "quantise/control_flow.h"
 #include "quantise/plan.h"
+#include "quantise/unlike_ranges.h"
 
 namespace tosaic {
 namespace {
@@ -24,15 +24,17 @@ bool computes_floats(const Graph& graph) {
 }
 
 // Quantise and dequantise nodes between integers and floats; quantised values cross into bodies where they have to.
-void insert_borders(Graph& graph, Io io, const tosa::Spec& spec, const Rewrites& rewrite) {
+void insert_width_changes(Graph& graph, Io io, const tosa::Spec& spec, const Rewrites& rewrite) {
   rewrite("insert_boundaries", graph, insert_boundaries, io);
-  if (!codes_cross_bodies(spec)) return;
-  rewrite("code_control_flow", graph, code_control_flow, spec);
-  if (io == Io::codes) rewrite("codes_at_io", graph, codes_at_io);
+  if (!quantises_control_flow(spec)) return;
+  rewrite("quantise_control_flow", graph, quantise_control_flow, spec);
+  if (io == Io::quantised) rewrite("quantise_io", graph, quantise_io);
 }
 
 // What the inputs and outputs of the program are.
-Io io_of(bool by_pt2e, bool quantised_io) { return quantised_io ? Io::codes : by_pt2e ? Io::as_written : Io::floats; }
+Io io_of(bool by_pt2e, bool quantised_io) {
+  return quantised_io ? Io::quantised : by_pt2e ? Io::as_written : Io::floats;
+}
 
 // What cannot be run hides what reads its results from calibration: all of that stays float.
 void leave_unseen_float(const Graph& graph, QuantisationPlan& plan) {
@@ -45,7 +47,7 @@ void leave_unseen_float(const Graph& graph, QuantisationPlan& plan) {
       hides = !trial.ok() || !execute::Executable::check_lowering(trial->graph).ok();
     }
     for (ValueId v : node.outputs)
-      if (hides && v != no_value) unseen[v] = 1, plan.coded[v] = 0;
+      if (hides && v != no_value) unseen[v] = 1, plan.quantised[v] = 0;
   }
 }
 
@@ -56,17 +58,17 @@ Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
   for (Node& node : graph.nodes) {
     if (!has_mark(node, mark::kept)) continue;
     const bool loop = node.op == higher_order::op::while_loop;  // whose condition stays float
-    inside.numbers_stay = loop || options.numbers_stay;
+    inside.scalars_stay = loop || options.scalars_stay;
     for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b) {
       TOSAIC_TRY(node.regions[b], planned(std::move(node.regions[b]), inside));
       insert_boundaries(node.regions[b], Io::floats);
     }
   }
-  widen_halves(graph);
+  widen_half_precision(graph);
   const StatesAsTensors states(graph);
   TOSAIC_TRY(Expanded program, expanded(std::move(graph), options));
-  Pieces pieces;
-  if (options.numbers_stay) keep_numbers(program.graph, pieces.floats);
+  UnlikeRanges pieces;
+  if (options.scalars_stay) keep_scalars_float(program.graph, pieces.floats);
   TOSAIC_TRY(QuantisationPlan plan, plan_as_asked(program, options, pieces));
   leave_unseen_float(program.graph, plan);
   graph = on_nominal_scales(std::move(program.graph), plan);
@@ -100,7 +102,7 @@ Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateCon
   if (!c.options.in_integers() || seen.program.by_pt2e || !computes_floats(graph)) return seen;
   QuantiseOptions how = how_to_quantise(c.options, *c.exported);
   how.rewrite = c.rewrites("quantise");
-  how.rewrite("widen_halves", graph, widen_halves);
+  how.rewrite("widen_half_precision", graph, widen_half_precision);
   Elsewhere others;
   if (!elsewhere) { TOSAIC_TRY(others, calibrate_elsewhere(graph, c)); }
   if (others.calibration) elsewhere = &*others.calibration;
@@ -162,7 +164,8 @@ Result<Typed> choose_types(Observed seen, const Context& c) {
               static_cast<bool>(c.given)};
   if (seen.calibration) { TOSAIC_TRY(typed.graph, quantised(*std::move(seen.calibration))); }
   if (c.options.in_integers() || program.by_pt2e) {
-    insert_borders(typed.graph, io_of(program.by_pt2e, c.options.quantised_io), c.target.spec, c.rewrites("quantise"));
+    insert_width_changes(typed.graph, io_of(program.by_pt2e, c.options.quantised_io), c.target.spec,
+                         c.rewrites("quantise"));
   }
   TOSAIC_CHECK(c.end("quantise", typed.graph));
   return typed;
@@ -171,7 +174,7 @@ Result<Typed> choose_types(Observed seen, const Context& c) {
 Result<Graph> nominal_types(Graph normal, bool by_pt2e, bool quantised_io, const QuantiseOptions& how,
                             const tosa::Spec& spec) {
   if (!by_pt2e) { TOSAIC_TRY(normal, planned(std::move(normal), how)); }
-  insert_borders(normal, io_of(by_pt2e, quantised_io), spec, {});
+  insert_width_changes(normal, io_of(by_pt2e, quantised_io), spec, {});
   return normal;
 }
 

@@ -9,10 +9,10 @@
 namespace tosaic {
 namespace {
 
-// The outputs that are numbers to the program's user and follow from sizes.
+// The outputs that are scalars to the program's user and follow from sizes.
 std::vector<std::pair<std::size_t, Dim>> numbers_of_sizes(const Graph& varying, const Method& method) {
   std::vector<std::pair<std::size_t, Dim>> found;
-  for (std::size_t k : method.number_outputs) {
+  for (std::size_t k : method.scalar_outputs) {
     const auto& size = varying[varying.outputs[k]].size;
     if (size && !size->is_number()) found.emplace_back(k, *size);
   }

@@ -28,7 +28,7 @@ struct Expression {
   std::vector<Call> calls;
 };
 
-// The operands of an elementwise operator that are tensors to walk over; behind them stand its constants.
+// The operands of an elementwise operator that are tensors to walk over; after them stand its constants.
 std::size_t walked_operands(const tosa::Op& op);
 
 // `nodes`: elementwise, one result each, ascending; the last one's is the output, the others' are read only inside.

@@ -69,7 +69,7 @@ std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fus
   return members;
 }
 
-bool longest_tail(const Uses& uses, const Fusing& fusing, ValueId value,
+bool longest_epilogue(const Uses& uses, const Fusing& fusing, ValueId value,
                   const std::function<bool(const std::vector<std::uint32_t>& nodes)>& take) {
   const Dim elements = elements_of(uses.type(value).shape);
   std::vector<std::uint32_t> path;

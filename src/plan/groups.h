@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes an executor computes together: elementwise nodes that serve only each other, alone or as the tail of a
-// convolution, a matrix product, ... whose sums they finish while these are still close.
+// Which nodes an executor computes together: elementwise nodes that serve only each other, alone or as the epilogue of
+// a convolution, a matrix product, ... whose sums they finish while these are still close.
 #pragma once
 #include <functional>
 #include <vector>
@@ -13,7 +13,7 @@ namespace tosaic::plan {
 struct Fusing {
   std::function<bool(std::uint32_t node)> can;  // is it free, and has the executor arithmetic for it?
   std::size_t max_nodes;                        // in one group
-  bool joins = false;                           // may a tail be read more than once on its way, if it comes together?
+  bool joins = false;  // may an epilogue be read more than once on its way, if it comes together?
 };
 
 // Node `last` and all elementwise nodes that serve only it, ascending. `stop` is not looked through.
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fus
 // The longest run of elementwise nodes behind `value`, each the only reader of the one before (or where all that read
 // it have come together), with what serves only them: a group that `take` accepts. Shorter ones are offered until it
 // does; false: none.
-bool longest_tail(const Uses& uses, const Fusing& fusing, ValueId value,
+bool longest_epilogue(const Uses& uses, const Fusing& fusing, ValueId value,
                   const std::function<bool(const std::vector<std::uint32_t>& nodes)>& take);
 
 }  // namespace tosaic::plan

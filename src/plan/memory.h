@@ -31,7 +31,7 @@ struct Location {
 struct StepMemory {
   std::span<const ValueId> reads, writes;
   std::uint64_t scratch_bytes = 0;
-  // Steps of one number may run beside each other. They do not descend; without them each step has its own.
+  // Steps of one number may run at the same time. They do not descend; without them each step has its own.
   std::optional<std::uint32_t> level = std::nullopt;
 };
 

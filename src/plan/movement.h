@@ -21,8 +21,8 @@ struct MoveOf<std::int64_t> {
   ValueId from = no_value;
   std::vector<std::int64_t> dims;  // of the walk
   Walk read, write;
-  // A dense operand that becomes a dense piece of the result: it could be computed there.
-  bool is_piece() const;
+  // A dense operand that becomes a dense part of the result: it could be computed there.
+  bool is_dense_part() const;
 };
 template <>
 struct MoveOf<Dim> {

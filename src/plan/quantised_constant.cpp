@@ -18,8 +18,8 @@ class Search {
   Search(const Graph& graph, std::span<const std::int32_t> producer) : graph_(graph), producer_(producer) {}
 
   std::optional<QuantisedConstant> found(ValueId value) const {
-    if (const Bytes* bytes = cast_bytes(behind_views(graph_, producer_, value))) return QuantisedConstant{*bytes};
-    return halves(behind_views(graph_, producer_, value));
+    if (const Bytes* bytes = cast_bytes(skip_views(graph_, producer_, value))) return QuantisedConstant{*bytes};
+    return halves(skip_views(graph_, producer_, value));
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants of quantised values of 4 or 8 bits, found by what makes floats of them: a CAST, or the arithmetic that
-// takes two values out of a byte (tidy/pack_codes.cpp). What reads them takes the bytes of the file; nobody makes the
+// takes two values out of a byte (tidy/pack_int4.cpp). What reads them takes the bytes of the file; nobody makes the
 // floats.
 #pragma once
 #include <cstdint>

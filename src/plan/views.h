@@ -16,7 +16,7 @@ inline const Node* maker(const Graph& graph, std::span<const std::int32_t> produ
   return producer[v] < 0 ? nullptr : &graph.nodes[static_cast<std::size_t>(producer[v])];
 }
 // The value that `v` is a view of, or itself.
-inline ValueId behind_views(const Graph& graph, std::span<const std::int32_t> producer, ValueId v) {
+inline ValueId skip_views(const Graph& graph, std::span<const std::int32_t> producer, ValueId v) {
   for (const Node* node = maker(graph, producer, v); node && is_view(*node); node = maker(graph, producer, v))
     v = node->inputs[0];
   return v;

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "ir/states.h"
-#include "quantise/bodies.h"
-#include "quantise/compared_numbers.h"
+#include "quantise/compared_scalars.h"
 #include "quantise/function_in_parts.h"
 #include "quantise/plan.h"
 #include "quantise/quantise.h"
-#include "quantise/steps.h"
+#include "quantise/quantised_bodies.h"
 #include "quantise/row_norms.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 
@@ -31,7 +31,7 @@ struct Calibrated {
   std::vector<Range> ranges;
   std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
   CertainRanges certain;
-  ComparedNumbers compared;
+  ComparedScalars compared;
   ValueId first_scaled;                       // from here on, values belong to norms of scaled rows
   std::vector<RowScaling> rounds = {};        // what was done about them, in order
   std::map<std::string, Shape> varying = {};  // as the options had it

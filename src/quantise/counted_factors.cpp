@@ -44,9 +44,9 @@ Val greatest(Val x) {
 CountedFactors::CountedFactors(const Graph& graph, const QuantisationPlan& plan) {
   std::set<ValueId> factors, others;
   for (const Node& node : graph.nodes)
-    if (has_pole(graph, node) && plan.coded[node.outputs[0]]) factors.insert(plan.group[node.outputs[0]]);
+    if (has_pole(graph, node) && plan.quantised[node.outputs[0]]) factors.insert(plan.group[node.outputs[0]]);
   if (factors.empty()) return;
-  const auto group = [&](ValueId v) { return v == no_value || !plan.coded[v] ? no_value : plan.group[v]; };
+  const auto group = [&](ValueId v) { return v == no_value || !plan.quantised[v] ? no_value : plan.group[v]; };
   for (ValueId v : graph.outputs) others.insert(group(v));
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
@@ -78,7 +78,7 @@ std::optional<Graph> CountedFactors::with_counted(const Graph& graph, const Quan
       b.set_loc(node.loc);
       const ValueId factor = node.inputs[next->factor], other = node.inputs[1 - next->factor];
       const Val size = calls::abs(b.value(other));
-      // Half a step of the codes that hold the sample's largest element.
+      // Half a step of the quantised values that hold the sample's largest element.
       const double half_step = plan.wide[other] ? 1.0 / 65536 : 1.0 / 512;
       const Val least = calls::mul(greatest(size), half_step);
       const Val meets = b.aten(aten::op::gt_Tensor, {size, least});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors that stand before nothing. A row of zeros (a padded place of a window, a masked token) has size 0, and what
-// divides by it, x / max(|x|, 1e-12), multiplies by 1e12: 0 in the end, but a scale that holds 1e12 holds no other
-// row's factor. What counts of a factor is what meets elements that have a code of their own: beyond that it may
-// saturate.
+// Factors that stand before nothing. A row of zeros (a padded position of a window, a masked token) has size 0, and
+// what divides by it, x / max(|x|, 1e-12), multiplies by 1e12: 0 in the end, but a scale that holds 1e12 holds no other
+// row's factor. What counts of a factor is what meets elements that have a quantised value of their own: beyond that it
+// may saturate.
 #pragma once
 #include <map>
 #include <optional>

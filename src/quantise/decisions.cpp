@@ -84,7 +84,7 @@ Result<Decisions> by_whole_plan(const Expanded& program, const PlanRequest& requ
   if (!written.forms.empty()) decisions.of_node = written.forms;
   const QuantisationPlan usual = plan_quantisation(program, options, {}, decisions);
   for (ValueId v = 0; v < program.graph.values.size(); ++v) {
-    if (!written.coded[v] || !usual.coded[v]) continue;
+    if (!written.quantised[v] || !usual.quantised[v]) continue;
     const bool narrowed = !written.wide[v] && usual.may_widen[usual.group[v]] && !written.may_widen[v];
     if (written.wide[v] != usual.wide[v] || narrowed)
       decisions.of_value[v] = written.wide[v] ? Form::int16x8 : Form::int8;
@@ -119,10 +119,11 @@ class Tried {
 
 // Does the call compute with other widths than it usually does?
 bool differs(const Node& node, std::size_t n, const QuantisationPlan& plan, const QuantisationPlan& usual) {
-  const auto changed = [&](ValueId v) { return v != no_value && plan.coded[v] && plan.wide[v] != usual.wide[v]; };
+  const auto changed = [&](ValueId v) { return v != no_value && plan.quantised[v] && plan.wide[v] != usual.wide[v]; };
   return std::any_of(node.inputs.begin(), node.inputs.end(), changed) ||
          std::any_of(node.outputs.begin(), node.outputs.end(), changed) ||
-         std::any_of(plan.borders.begin(), plan.borders.end(), [&](const Border& b) { return b.node == n; });
+         std::any_of(plan.width_changes.begin(), plan.width_changes.end(),
+                     [&](const WidthChange& b) { return b.node == n; });
 }
 
 // Whose decision it was: the call's own, or that of one which shares a tensor or a scale with it.
@@ -293,7 +294,7 @@ Status check_decisions(const Expanded& program, const Decisions& decisions, cons
   std::stable_partition(order.begin(), order.end(), [&](std::size_t n) { return decisions.by[n] != nullptr; });
   for (std::size_t n : order) {
     const Node& node = graph.nodes[n];
-    if (plan.floating(n) || node.outputs.empty() || node.outputs[0] == no_value || !plan.coded[node.outputs[0]] ||
+    if (plan.floating(n) || node.outputs.empty() || node.outputs[0] == no_value || !plan.quantised[node.outputs[0]] ||
         (decisions.of_node[n] == Form::unset && !differs(node, n, plan, usual)))
       continue;
     const Status taken = tried.takes(node.outputs[0]);
@@ -312,10 +313,11 @@ Status check_decisions(const Expanded& program, const Decisions& decisions, cons
   return {};
 }
 
-Result<QuantisationPlan> plan_as_asked(const Expanded& program, const QuantiseOptions& options, const Pieces& pieces) {
+Result<QuantisationPlan> plan_as_asked(const Expanded& program, const QuantiseOptions& options,
+                                       const UnlikeRanges& unlike_ranges) {
   TOSAIC_TRY(const Decisions decisions, decide(program, options.request, options));
   if (options.spec) TOSAIC_CHECK(check_decisions(program, decisions, options, *options.spec));
-  return plan_quantisation(program, options, pieces, decisions);
+  return plan_quantisation(program, options, unlike_ranges, decisions);
 }
 
 }  // namespace tosaic

@@ -25,7 +25,7 @@ bool expand(Graph& out, const Node& node, std::vector<char>& inner, KnownBounds&
     for (Val r : results)
       if (r.id() < values || r.is_constant()) throw Refusal{internal_error("a composite handed back its operand")};
     inner.resize(out.values.size(), 1);
-    // The pieces' last results take the place of the composite's.
+    // The decomposition's last results take the place of the composite's.
     for (std::size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)
       if (node.outputs[i] != no_value)
         for (std::size_t n = nodes; n < out.nodes.size(); ++n) {

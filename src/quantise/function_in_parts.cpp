@@ -12,15 +12,15 @@
 namespace tosaic {
 namespace {
 
-// The range up to `highest`, or little more, in whose 16-bit codes `lowest` is a knot of the table that follows: what
-// the other knots around it hold is beyond the range of the function's part.
+// The range up to `highest`, or little more, in whose 16-bit quantised values `lowest` is a knot of the table that
+// follows: what the other knots around it hold is beyond the range of the function's part.
 double with_knot_at(double lowest, double highest) {
   return lowest * 32767 / (128 * std::floor(256 * lowest / highest));
 }
 
-// The range up to `highest`, or more, in whose 16-bit codes 1 has one, far enough from its neighbours that a quotient
-// of two numbers in codes, of which the larger is `highest`, comes to it where they are equal.
-double with_code_of_one(double highest) { return std::exp2(1 + std::ceil(std::log2(highest))) * 32767 / 32768; }
+// The range up to `highest`, or more, in whose 16-bit quantised values 1 has one, far enough from its neighbours that a
+// quotient of two numbers in quantised values, of which the larger is `highest`, comes to it where they are equal.
+double with_exact_one(double highest) { return std::exp2(1 + std::ceil(std::log2(highest))) * 32767 / 32768; }
 
 }  // namespace
 
@@ -168,9 +168,9 @@ Val InParts::beyond_usual(const Way& way, const Values& values, const Ends& ends
   std::optional<Val> all;
   for (std::size_t i = 0; i < ends.usual; ++i) {
     const Val part = calls::mul(function_of_part(way, values, ends, i), 1 / values.end(i + 1));
-    certain_[part.id()] = held({0, with_code_of_one(values.end(i) / values.end(i + 1))});
+    certain_[part.id()] = held({0, with_exact_one(values.end(i) / values.end(i + 1))});
     all = all ? calls::mul(*all, part) : part;
-    certain_[all->id()] = held({0, with_code_of_one(values.end(0) / values.end(i + 1))});
+    certain_[all->id()] = held({0, with_exact_one(values.end(0) / values.end(i + 1))});
   }
   return repeated(*all, true);
 }

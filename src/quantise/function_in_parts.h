@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of a tensor whose values span more than the codes of one scale, and the table behind them, can follow:
-// sums of which the samples show a part alone. The sum s is held in several tensors, each clamped to a part of what it
-// can be, of which the ends differ by a small factor,
+// A function of a tensor whose values span more than the quantised values of one scale, and the table after them, can
+// follow: sums of which the samples show a part alone. The sum s is held in several tensors, each clamped to a part of
+// what it can be, of which the ends differ by a small factor,
 //   f(s) = f(min(s, T)) * f(max(s, T)) / f(T)       for powers as 1/s
 //   f(s) = f(min(s, T)) + f(max(s, T)) - f(T)       for logarithms
 // which holds for every f and T: one of the two clamped tensors is s, the other one T. Only tensors of one element per
@@ -36,7 +36,7 @@ struct Way {
 
 // `at` ascends; the sum is between its first and its last. Up to at[usual] the sum is small, as few rows have it: what
 // the function has there beyond f(at[usual]) is a factor of its own, 1 for all others, by which products are multiplied
-// again. So it takes nothing of the codes that the usual ones have.
+// again. So it takes nothing of the quantised values that the usual ones have.
 struct Ends {
   std::vector<double> at;
   std::size_t usual = 0;

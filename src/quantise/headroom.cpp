@@ -9,8 +9,9 @@
 namespace tosaic {
 namespace {
 
-// Is the function that reads its operand, defined on the codes of the range, undefined on those with that much room?
-// Where codes of a side are only there because all codes are symmetric (below 0 of a variance), nobody asks.
+// Is the function that reads its operand, defined on the quantised values of the range, undefined on those with that
+// much room? Where quantised values of a side are only there because all quantised values are symmetric (below 0 of a
+// variance), nobody asks.
 bool undefined_beyond(const Graph& graph, const Node& node, const Range& range) {
   auto trial = try_in_shape(graph, node, Shape{2});
   if (!trial.ok() || trial->graph.inputs.size() != 1) return false;

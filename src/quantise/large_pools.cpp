@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Averages over many elements. A pool keeps its codes' scale, which suits a few neighbours; the average of a whole map
-// is much smaller than its largest element where the map is signed or sparse, and has few codes left. So it becomes a
-// sum with a range of its own: a mean over the whole map, a depthwise convolution with equal weights (exact in 8 bits)
-// over windows, a mean over tiles where an NPU has no convolution of such strides. So does what divides by a number of
-// its own (divisor_override), whatever its window.
+// Averages over many elements. A pool keeps its quantised values' scale, which suits a few neighbours; the average of a
+// whole map is much smaller than its largest element where the map is signed or sparse, and has few quantised values
+// left. So it becomes a sum with a range of its own: a mean over the whole map, a depthwise convolution with equal
+// weights (exact in 8 bits) over windows, a mean over tiles where an NPU has no convolution of such strides. So does
+// what divides by a number of its own (divisor_override), whatever its window.
 #include "quantise/large_pools.h"
 
 #include <algorithm>

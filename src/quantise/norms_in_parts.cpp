@@ -11,7 +11,7 @@ namespace tosaic {
 namespace {
 
 // The lowest knot of a part's table is the second from 0: the line from there leaves 1/sqrt(x) by 2 percent, where the
-// row's own codes are off by more.
+// row's own quantised values are off by more.
 constexpr double most_ratio = 128;
 constexpr double room_above = 1.5;  // for sizes beyond the samples'
 
@@ -20,9 +20,10 @@ constexpr double room_above = 1.5;  // for sizes beyond the samples'
 // squares, which ask for roots, too. From a 32nd (a 64th) on down, rows have spikes.
 constexpr double meet_squares[] = {4, 16, 128, 2048}, meet_int16[] = {4, 32, 256, 2048}, meet_int8[] = {64, 4096};
 constexpr std::size_t usual_int16 = 2, usual_int8 = 1;
-constexpr double little_more = 8;         // so many times fewer squares cost the codes less than another factor does
+constexpr double little_more =
+    8;  // so many times fewer squares cost the quantised values less than another factor does
 constexpr double least_largest = 0.5;     // the largest element of rows that are well above what was added to it
-constexpr double least_alone = 0.0625;    // of rows that are not, down to a step of their codes
+constexpr double least_alone = 0.0625;    // of rows that are not, down to a step of their quantised values
 constexpr double most_largest = 1.03125;  // 1, and what the factor's rounding adds
 constexpr double beside_eps = 1.0625;     // what an eps adds at most: it is scaled with rows that it was no less than
 
@@ -100,10 +101,11 @@ std::optional<Way> way_of_scaled(const RowNorm& norm) {
 bool fits_parts(const Graph& graph, const RowNorm& norm, const std::vector<char>& wide, const std::vector<char>& inner,
                 const QuantiseOptions& options) {
   const bool sums =
-      !graph.nodes[norm.reduction].op.overload_of(aten::op::amax);  // a maximum has the codes of its operand
+      !graph.nodes[norm.reduction].op.overload_of(aten::op::amax);  // a maximum has the quantised values of its operand
   return options.varying.empty() && options.scheme == Scheme::int8 && norm.alike && norm.kind != RowNorm::Kind::plain &&
          sums && inner[norm.size] && !wide[norm.source] && !norm.steps.empty() &&
-         // 8 bits, as an output that shows it has, do not hold the factors of quiet rows beside those of the samples.
+         // 8 bits, as an output that shows it has, do not hold the factors of quiet rows together with those of the
+         // samples.
          wide[graph.nodes[norm.steps.back().node].outputs[0]] &&
          std::all_of(norm.steps.begin(), norm.steps.end(),
                      [](const SizeStep& step) { return step.operand == 0 && step.added == no_value; });
@@ -116,7 +118,7 @@ Ends parts_of(const Graph& graph, const RowNorm& norm, double step, double large
   if (reduction.op.overload_of(aten::op::sum))
     for (std::int64_t dim : row_dims(reduction, shape.rank()))
       terms *= static_cast<double>(shape.size(static_cast<int>(dim)));
-  const double half = step / 2;  // elements of that size are codes of 0 and 1
+  const double half = step / 2;  // elements of that size are quantised values of 0 and 1
   const double lowest = std::max(terms * (norm.kind == RowNorm::Kind::squares ? half * half : half), norm.floor);
   const double highest = largest_size * room_above;
   if (!(lowest > 0) || !(highest > lowest)) return {};

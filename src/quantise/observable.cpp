@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calibration runs the program. A call that cannot be run hides what comes behind it; the rest is observed all the
+// Calibration runs the program. A call that cannot be run hides what comes after it; the rest is observed all the
 // same.
 #include <fmt/format.h>
 #include <algorithm>

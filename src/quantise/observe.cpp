@@ -124,13 +124,13 @@ Range Histogram::best_range(int levels) const {
 }
 
 Scales affine_scales(const Range& range, DType dtype) {
-  const auto codes = range_of(dtype);
-  const double steps = static_cast<double>(codes.highest - codes.lowest);
+  const auto limits = range_of(dtype);
+  const double steps = static_cast<double>(limits.highest - limits.lowest);
   Scales s;
   s.scale = {scale_of(range.highest - range.lowest, steps)};
-  const double zero = static_cast<double>(codes.lowest) - range.lowest / s.scale[0];
+  const double zero = static_cast<double>(limits.lowest) - range.lowest / s.scale[0];
   s.zero_point = {static_cast<std::int64_t>(
-      std::clamp(std::nearbyint(zero), static_cast<double>(codes.lowest), static_cast<double>(codes.highest)))};
+      std::clamp(std::nearbyint(zero), static_cast<double>(limits.lowest), static_cast<double>(limits.highest)))};
   return s;
 }
 

@@ -5,7 +5,7 @@
 //   linear_2: float          a node of the exported graph
 //   model.py:42: float       a line of the source, or a file
 //   encoder.*.norm: int8     * stands for any characters, ? for one
-// Later lines win. Lines of a whole plan (plan.h) may stand before them. What stands behind a line "method prefill" is
+// Later lines win. Lines of a whole plan (plan.h) may stand before them. What stands after a line "method prefill" is
 // about that method alone.
 #pragma once
 #include <optional>

@@ -36,7 +36,7 @@ class Groups {
 std::vector<double> largest_known(const QuantisationPlan& plan) {
   std::vector<double> largest(plan.group.size(), 0);
   for (ValueId v = 0; v < plan.group.size(); ++v)
-    if (plan.coded[v] && !plan.hidden[v])
+    if (plan.quantised[v] && !plan.hidden[v])
       largest[plan.group[v]] =
           std::max({largest[plan.group[v]], std::fabs(plan.bounds[v].lowest), std::fabs(plan.bounds[v].highest)});
   return largest;
@@ -69,8 +69,9 @@ bool one_product_each(const Graph& graph, const Node& node) {
 
 // Which values become integers, and which of them share a scale. `fixed[v]`: the width that is decided for v, if one
 // is; where two differ, a rescale stands between.
-void plan_groups(const Graph& graph, const Pieces& pieces, const std::vector<Form>& fixed, QuantisationPlan& plan) {
-  plan.coded.assign(graph.values.size(), 0);
+void plan_groups(const Graph& graph, const UnlikeRanges& unlike_ranges, const std::vector<Form>& fixed,
+                 QuantisationPlan& plan) {
+  plan.quantised.assign(graph.values.size(), 0);
   plan.hidden.assign(graph.values.size(), 0);
   plan.chosen_from.clear();
   Groups groups(graph.values.size());
@@ -81,14 +82,14 @@ void plan_groups(const Graph& graph, const Pieces& pieces, const std::vector<For
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     const Rule rule = find_aten(node.op).rule;
-    if (!computes_codes(graph, node) || is_set(pieces.floats, n) || plan.floating(n)) continue;
-    // Codes can be computed only where every computed float operand has codes.
+    if (!computes_quantised(graph, node) || is_set(unlike_ranges.floats, n) || plan.floating(n)) continue;
+    // Quantised values can be computed only where every computed float operand has quantised values.
     for (ValueId v : node.inputs)
-      if (v != no_value && real(graph[v]) && !graph[v].is_constant()) plan.coded[v] = 1;
+      if (v != no_value && real(graph[v]) && !graph[v].is_constant()) plan.quantised[v] = 1;
     for (ValueId v : node.outputs)
-      if (v != no_value && real(graph[v])) plan.coded[v] = 1;
+      if (v != no_value && real(graph[v])) plan.quantised[v] = 1;
     if (node.outputs.empty() || node.outputs[0] == no_value || !real(graph[node.outputs[0]])) continue;
-    if (is_set(pieces.apart, n)) continue;
+    if (is_set(unlike_ranges.apart, n)) continue;
     if (rule->passes_values) {
       ValueId x = node.inputs[0];
       if (x == no_value) continue;
@@ -117,7 +118,7 @@ void plan_groups(const Graph& graph, const Pieces& pieces, const std::vector<For
 
 // int16 inside composites, except where an accumulating call reads it (its fast form takes int8; with one product per
 // result there is little to gain).
-void plan_widths(const Expanded& program, const QuantiseOptions& options, const Pieces& pieces,
+void plan_widths(const Expanded& program, const QuantiseOptions& options, const UnlikeRanges& unlike_ranges,
                  QuantisationPlan& plan) {
   const Graph& graph = program.graph;
   const std::size_t n = graph.values.size();
@@ -134,7 +135,7 @@ void plan_widths(const Expanded& program, const QuantiseOptions& options, const 
         if (v != no_value) narrow_group[plan.group[v]] = 1, plan.may_widen[plan.group[v]] = 0;
   }
   for (ValueId v = 0; v < n; ++v)
-    if (is_set(pieces.wide, v)) wide_group[plan.group[v]] = 1;
+    if (is_set(unlike_ranges.wide, v)) wide_group[plan.group[v]] = 1;
   for (ValueId v = 0; v < n; ++v) plan.wide[v] = !narrow_group[plan.group[v]] || wide_group[plan.group[v]];
 }
 
@@ -146,7 +147,7 @@ std::vector<Form> fixed_widths(const Expanded& program, const Decisions& decisio
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     const Form own = decisions.of_node[n];
-    if (own == Form::floating || !computes_codes(graph, node)) continue;
+    if (own == Form::floating || !computes_quantised(graph, node)) continue;
     const bool follows = find_aten(node.op).rule->passes_values && node.inputs[0] != no_value;
     for (ValueId y : node.outputs) {
       if (y == no_value || !real(graph[y]) || fixed[y] != Form::unset) continue;
@@ -169,11 +170,11 @@ bool follow_readers(const Expanded& program, const Decisions& decisions, const Q
   std::map<ValueId, Readers> of_group;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    if (plan.floating(n) || !computes_codes(graph, node)) continue;
+    if (plan.floating(n) || !computes_quantised(graph, node)) continue;
     const ValueId y = node.outputs.empty() ? no_value : node.outputs[0];
     for (ValueId v : node.inputs) {
-      if (v == no_value || !plan.coded[v] || graph[v].is_constant()) continue;
-      if (y != no_value && plan.group[y] == plan.group[v]) continue;  // moves its codes
+      if (v == no_value || !plan.quantised[v] || graph[v].is_constant()) continue;
+      if (y != no_value && plan.group[y] == plan.group[v]) continue;  // moves its quantised values
       Readers& readers = of_group[plan.group[v]];
       readers.mixed |= readers.any && readers.form != decisions.of_node[n];
       readers.form = decisions.of_node[n];
@@ -195,20 +196,21 @@ bool follow_readers(const Expanded& program, const Decisions& decisions, const Q
 }
 
 // Operands of other width than what their reader is to compute with. Sums, products and joints rescale theirs anyway,
-// views their results; a convolution of 8-bit codes gives 16 bits as well as any.
-void plan_borders(const Graph& graph, const Decisions& decisions, const QuantisationPlan& usual,
-                  QuantisationPlan& plan) {
+// views their results; a convolution of 8-bit quantised values gives 16 bits as well as any.
+void plan_width_changes(const Graph& graph, const Decisions& decisions, const QuantisationPlan& usual,
+                        QuantisationPlan& plan) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    if (plan.floating(n) || !computes_codes(graph, node)) continue;
+    if (plan.floating(n) || !computes_quantised(graph, node)) continue;
     const FoundOp found = find_aten(node.op);
     const Form own = decisions.of_node[n];
     const auto computed = [&](std::size_t i) {
       return i < node.inputs.size() && node.inputs[i] != no_value && !graph[node.inputs[i]].is_constant() &&
-             plan.coded[node.inputs[i]];
+             plan.quantised[node.inputs[i]];
     };
     const auto meet = [&](std::size_t i, bool wide) {
-      if (computed(i) && static_cast<bool>(plan.wide[node.inputs[i]]) != wide) plan.borders.push_back({n, i, wide});
+      if (computed(i) && static_cast<bool>(plan.wide[node.inputs[i]]) != wide)
+        plan.width_changes.push_back({n, i, wide});
     };
     const auto expected = [&](std::size_t i) {
       return own == Form::unset ? usual.wide[node.inputs[i]] != 0 : own == Form::int16x8;
@@ -229,10 +231,10 @@ void plan_borders(const Graph& graph, const Decisions& decisions, const Quantisa
 }
 
 // The usual plan, with what is decided, and what follows from it.
-QuantisationPlan decided(const Expanded& program, const Pieces& pieces, const Decisions& decisions,
+QuantisationPlan decided(const Expanded& program, const UnlikeRanges& unlike_ranges, const Decisions& decisions,
                          const QuantisationPlan& usual) {
   const Graph& graph = program.graph;
-  Pieces allowed = pieces;  // integers that somebody asks for stay integers
+  UnlikeRanges allowed = unlike_ranges;  // integers that somebody asks for stay integers
   for (std::size_t n = 0; n < allowed.floats.size(); ++n)
     if (decisions.of_node[n] != Form::unset) allowed.floats[n] = 0;
   QuantisationPlan plan;
@@ -246,7 +248,7 @@ QuantisationPlan decided(const Expanded& program, const Pieces& pieces, const De
     plan.wide[v] = fixed[v] == Form::unset ? usual.wide[v] : fixed[v] == Form::int16x8;
     if (fixed[v] != Form::unset || !usual.may_widen[usual.group[v]]) plan.may_widen[plan.group[v]] = 0;
   }
-  plan_borders(graph, decisions, usual, plan);
+  plan_width_changes(graph, decisions, usual, plan);
   plan.widths = std::move(fixed);
   return plan;
 }
@@ -270,7 +272,7 @@ void plan_weights(const Expanded& program, const QuantiseOptions& options, Quant
 
 }  // namespace
 
-bool computes_codes(const Graph& graph, const Node& node) {
+bool computes_quantised(const Graph& graph, const Node& node) {
   return find_aten(node.op).rule->has_integer_form &&
          std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId v) { return v != no_value && real(graph[v]); });
@@ -286,12 +288,12 @@ Result<Expanded> expanded(Graph graph, const QuantiseOptions& options) {
   return program;
 }
 
-QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOptions& options, const Pieces& pieces,
-                                   const Decisions& decisions) {
+QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOptions& options,
+                                   const UnlikeRanges& unlike_ranges, const Decisions& decisions) {
   QuantisationPlan plan;
-  plan_groups(program.graph, pieces, {}, plan);
-  plan_widths(program, options, pieces, plan);
-  if (decisions.any()) plan = decided(program, pieces, decisions, plan);
+  plan_groups(program.graph, unlike_ranges, {}, plan);
+  plan_widths(program, options, unlike_ranges, plan);
+  if (decisions.any()) plan = decided(program, unlike_ranges, decisions, plan);
   plan_weights(program, options, plan);
   plan.bounds = known_bounds(program);
   for (PlannedWeight& weight : plan.weights)
@@ -305,7 +307,7 @@ void give_types(Graph& graph, const QuantisationPlan& plan, std::span<const Rang
                 const std::vector<char>& exact) {
   const std::vector<double> known = largest_known(plan);
   for (ValueId v = 0; v < ranges.size(); ++v) {
-    if (!plan.coded[v] || graph[v].is_constant()) continue;
+    if (!plan.quantised[v] || graph[v].is_constant()) continue;
     TensorType& type = graph[v].type;
     type.dtype = plan.wide[v] ? DType::i16 : DType::i8;
     double largest = std::max(-ranges[v].lowest, ranges[v].highest);
@@ -315,20 +317,21 @@ void give_types(Graph& graph, const QuantisationPlan& plan, std::span<const Rang
   }
 }
 
-void give_weights(Graph& graph, const QuantisationPlan& plan, WeightCodes codes) {
+void give_weights(Graph& graph, const QuantisationPlan& plan, QuantiseWeight quantise_one) {
   std::map<std::tuple<ValueId, int, DType>, ValueId> made;
   for (const PlannedWeight& weight : plan.weights) {
     Node& node = graph.nodes[weight.node];
     const ValueId x = node.inputs[1 - weight.operand];
-    if (node.outputs.empty() || node.outputs[0] == no_value || !plan.coded[node.outputs[0]]) continue;  // stays float
-    if (x == no_value || !plan.coded[x]) continue;
+    if (node.outputs.empty() || node.outputs[0] == no_value || !plan.quantised[node.outputs[0]])
+      continue;  // stays float
+    if (x == no_value || !plan.quantised[x]) continue;
     ValueId& w = node.inputs[weight.operand];
     const DType dtype = weight.matrix ? graph[x].type.dtype : weight.four_bits ? DType::i4 : DType::i8;
     auto [it, fresh] = made.try_emplace({w, weight.axis, dtype}, no_value);
     if (fresh) {
-      const Tensor made_codes = codes({graph[w].type, graph[w].constant}, weight.axis, dtype);
+      const Tensor made_weight = quantise_one({graph[w].type, graph[w].constant}, weight.axis, dtype);
       it->second =
-          graph.add_value(graph[w].name + ".codes" + (weight.axis > 0 ? "1" : ""), made_codes.type, made_codes.data);
+          graph.add_value(graph[w].name + ".codes" + (weight.axis > 0 ? "1" : ""), made_weight.type, made_weight.data);
     }
     w = it->second;
   }

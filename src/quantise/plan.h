@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "quantise/overrides.h"
-#include "quantise/pieces.h"
 #include "quantise/quantise.h"
 #include "quantise/steps.h"
+#include "quantise/unlike_ranges.h"
 
 namespace tosaic {
 
-// A program in the form that is quantised: composites in pieces, norms as linear maps.
+// A program in the form that is quantised: composites decomposed, norms as linear maps.
 struct Expanded {
   Graph graph;
   std::vector<char> inner;     // per value: did not exist before
@@ -27,22 +27,22 @@ struct Expanded {
 Result<Expanded> expanded(Graph graph, const QuantiseOptions& options = {});
 Result<StaysWhole> stays_whole(const QuantiseOptions& options);
 
-// A constant of an accumulating call that becomes symmetric codes, whichever operand it is; a bias stays float, the
-// lowering knows its scale. Weights have 8 bits or 4 beside 8 and 16; the matrices of a product have as many as each
-// other.
+// A constant of an accumulating call that becomes symmetric quantised values, whichever operand it is; a bias stays
+// float, the lowering knows its scale. Weights have 8 bits or 4 with activations of 8 and 16; the matrices of a product
+// have as many as each other.
 struct PlannedWeight {
   std::size_t node, operand;
   int axis;                // one scale per index of this dim; -1: one for all
   bool matrix;             // has the bits of what it is multiplied with
-  bool four_bits = false;  // of a weight: codes from -7 to 7
+  bool four_bits = false;  // of a weight: quantised values from -7 to 7
   bool operator==(const PlannedWeight&) const = default;
 };
 
-// An operand in codes of other width than the call is to compute with: a rescaled copy stands between.
-struct Border {
+// An operand in quantised values of other width than the call is to compute with: a rescaled copy stands between.
+struct WidthChange {
   std::size_t node, operand;
   bool wide;  // the copy
-  bool operator==(const Border&) const = default;
+  bool operator==(const WidthChange&) const = default;
 };
 
 // What is decided about an expanded program, whatever the options and the samples say. Empty: nothing.
@@ -60,29 +60,29 @@ struct Decisions {
 
 // Vectors have one element per value of the expanded graph where nothing else is said.
 struct QuantisationPlan {
-  std::vector<char> coded;      // becomes integers
+  std::vector<char> quantised;  // becomes integers
   std::vector<char> wide;       // of 16 bits, symmetric; else of 8, affine
   std::vector<char> may_widen;  // where the samples ask for it
   std::vector<char> hidden;     // its own range does not count: a single reader clamps it anyway
   std::vector<ValueId> group;   // values of one group share one scale; the group is named after one of them
   std::vector<std::pair<ValueId, ValueId>> chosen_from;  // (constant, the tensor of its elements): an embedding
   std::vector<PlannedWeight> weights;
-  std::vector<tosa::Bounds> bounds;  // known without samples, which can only narrow them
-  std::vector<Form> forms;           // per node: what was decided; empty: nothing was
-  std::vector<Form> widths;          // per value, what was decided or follows from that; empty: nothing was
-  std::vector<Border> borders;       // between forms
+  std::vector<tosa::Bounds> bounds;        // known without samples, which can only narrow them
+  std::vector<Form> forms;                 // per node: what was decided; empty: nothing was
+  std::vector<Form> widths;                // per value, what was decided or follows from that; empty: nothing was
+  std::vector<WidthChange> width_changes;  // between forms
   bool floating(std::size_t node) const { return node < forms.size() && forms[node] == Form::floating; }
   bool operator==(const QuantisationPlan&) const = default;
 };
-// `pieces`: what the samples say of concatenations; default: nothing.
-QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOptions& options, const Pieces& pieces = {},
-                                   const Decisions& decisions = {});
+// `unlike_ranges`: what the samples say of concatenations; default: nothing.
+QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOptions& options,
+                                   const UnlikeRanges& unlike_ranges = {}, const Decisions& decisions = {});
 
 // There is nothing to plan where PT2E did: plan.already-quantised.
 Diagnostic already_quantised();
 
-// Has the call an integer form, and floats to have codes for?
-bool computes_codes(const Graph& graph, const Node& node);
+// Has the call an integer form, and floats to have quantised values for?
+bool computes_quantised(const Graph& graph, const Node& node);
 // Bounds of every value that follow from the operators.
 std::vector<tosa::Bounds> known_bounds(const Expanded& program);
 
@@ -104,7 +104,7 @@ Status check_decisions(const Expanded& program, const Decisions& decisions, cons
                        const tosa::Spec& spec);
 // The plan without samples, as the request says it: decided, tried, planned.
 Result<QuantisationPlan> plan_as_asked(const Expanded& program, const QuantiseOptions& options,
-                                       const Pieces& pieces = {});
+                                       const UnlikeRanges& unlike_ranges = {});
 
 // The plan as text, which reads back: a line per node with its rule and what was decided, per tensor, and per weight.
 //   aten.conv2d.default %conv accumulate
@@ -136,12 +136,13 @@ Result<QuantisationPlan> parse_plan(std::string_view text, const Expanded& progr
 // for the value's group.
 void give_types(Graph& graph, const QuantisationPlan& plan, std::span<const Range> ranges,
                 const std::vector<char>& exact);
-// Codes in the place of planned weights, where what they are multiplied with and the result have codes as well.
-using WeightCodes = Tensor (*)(const Tensor& weight, int axis, DType codes);
-void give_weights(Graph& graph, const QuantisationPlan& plan, WeightCodes codes);
-// After those: calls that are decided to be float give floats, and their readers in codes a quantised copy; copies at
-// the borders, of the range that `narrow` has for the value where they have 8 bits.
-void insert_borders(Graph& graph, const QuantisationPlan& plan, const std::map<ValueId, Range>& narrow);
+// Quantised values in place of planned weights, where what they are multiplied with and the result have quantised
+// values as well.
+using QuantiseWeight = Tensor (*)(const Tensor& weight, int axis, DType dtype);
+void give_weights(Graph& graph, const QuantisationPlan& plan, QuantiseWeight quantise_one);
+// After those: calls that are decided to be float give floats, and their quantised readers a quantised copy; copies at
+// the boundaries, of the range that `narrow` has for the value where they have 8 bits.
+void insert_width_changes(Graph& graph, const QuantisationPlan& plan, const std::map<ValueId, Range>& narrow);
 // The program with the types that `quantise` would give, on the scales of tensors between -1 and 1. Values keep their
 // numbers.
 Graph on_nominal_scales(Graph graph, const QuantisationPlan& plan);

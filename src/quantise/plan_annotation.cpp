@@ -13,7 +13,7 @@
 #include "ir/text.h"
 #include "ops/op.h"
 #include "quantise/plan.h"
-#include "quantise/weight_codes.h"
+#include "quantise/quantise_weight.h"
 
 namespace tosaic {
 namespace {
@@ -82,21 +82,21 @@ class Annotation {
   static Key key(const Node& node) { return {node.op.name(), node.inputs, node.outputs}; }
 
   std::string call(const Node& node, std::size_t n) {
-    const bool piece = !whole_.contains(key(node));
+    const bool is_decomposed = !whole_.contains(key(node));
     const auto ids = [&](const std::vector<ValueId>& list) {
       return json_list(list, [&](ValueId v) {
         if (v == no_value) return std::string("null");
-        tell(v, piece);
+        tell(v, is_decomposed);
         return fmt::format("{}", v);
       });
     };
     std::string out =
         fmt::format("{{\"op\": {}, \"operands\": {}, \"results\": {}, \"codes\": {}", json_quote(node.op.name()),
-                    ids(node.inputs), ids(node.outputs), !plan_.floating(n) && computes_codes(graph_, node));
+                    ids(node.inputs), ids(node.outputs), !plan_.floating(n) && computes_quantised(graph_, node));
     if (node.loc)
       out += fmt::format(", \"exported\": {}",
                          json_list(exported_names(*node.loc), [](std::string_view name) { return json_quote(name); }));
-    if (piece) out += fmt::format(", \"rebuilt_with\": {}", rebuilt_with(node));
+    if (is_decomposed) out += fmt::format(", \"rebuilt_with\": {}", rebuilt_with(node));
     out += weights(n) + reads(n);
     return out + "}";
   }
@@ -115,8 +115,9 @@ class Annotation {
       list += fmt::format("{}\"{}\": {{\"axis\": {}, \"matrix\": {}", list.empty() ? "" : ", ", weight.operand,
                           weight.axis, weight.matrix);
       if (!weight.matrix && !exported_.contains(graph_[w].constant.data())) {
-        const Tensor codes = weight_codes({graph_[w].type, graph_[w].constant}, weight.axis, weight.four_bits);
-        const std::vector<double>& scales = codes.type.scales->scale;
+        const Tensor quantised_value =
+            quantise_weight({graph_[w].type, graph_[w].constant}, weight.axis, weight.four_bits);
+        const std::vector<double>& scales = quantised_value.type.scales->scale;
         if (std::all_of(scales.begin(), scales.end(), [&](double s) { return s == scales[0]; }))
           list += fmt::format(", \"scale\": {}", number(scales[0]));
       }
@@ -127,9 +128,9 @@ class Annotation {
 
   std::string reads(std::size_t n) const {
     std::string list;
-    for (const Border& border : plan_.borders)
-      if (border.node == n)
-        list += fmt::format("{}\"{}\": \"{}\"", list.empty() ? "" : ", ", border.operand, border.wide ? "i16" : "i8");
+    for (const WidthChange& change : plan_.width_changes)
+      if (change.node == n)
+        list += fmt::format("{}\"{}\": \"{}\"", list.empty() ? "" : ", ", change.operand, change.wide ? "i16" : "i8");
     return list.empty() ? "" : fmt::format(", \"reads\": {{{}}}", list);
   }
 
@@ -148,7 +149,7 @@ class Annotation {
         values_ += fmt::format(", \"like\": {}", json_quote(it->second));
       else
         values_ += fmt::format(", \"content\": \"{:02x}\"", fmt::join(content(value.constant), ""));
-    } else if (floats && plan_.coded[v]) {
+    } else if (floats && plan_.quantised[v]) {
       values_ += fmt::format(", \"codes\": \"{}\", \"group\": {}, \"held\": {}", plan_.wide[v] ? "i16" : "i8",
                              plan_.group[v], plan_.hidden[v] != 0);
       if (const auto it = certain_.find(v); it != certain_.end()) {
@@ -170,7 +171,7 @@ class Annotation {
   const Graph& graph_;
   const std::vector<char>& inner_;
   const CertainRanges& certain_;
-  std::set<Key> whole_;                               // calls as they stood before composites were taken to pieces
+  std::set<Key> whole_;                               // calls as they stood before composites were decomposed
   std::map<const std::byte*, std::string> exported_;  // constants of the program by where their content lies
   std::set<ValueId> told_;
   std::string values_;

@@ -17,7 +17,8 @@
 namespace tosaic {
 namespace {
 
-// What the text calls the graph's values and calls. Pieces of composites may share a name: then it is numbered.
+// What the text calls the graph's values and calls. Nodes of decomposed composites may share a name: then it is
+// numbered.
 class Names {
  public:
   explicit Names(const Graph& graph) {
@@ -77,9 +78,9 @@ std::string remark(const Graph& graph, const Names& names, const QuantisationPla
   std::vector<std::string> parts;
   if (node.loc && !node.loc->module_path.empty()) parts.push_back(node.loc->module_path);
   if (const std::string place = place_text(node.loc); !place.empty()) parts.push_back(place);
-  for (const Border& border : plan.borders)
-    if (border.node == n)
-      parts.push_back(fmt::format("reads {} in {} bits", names.of(node.inputs[border.operand]), border.wide ? 16 : 8));
+  for (const WidthChange& change : plan.width_changes)
+    if (change.node == n)
+      parts.push_back(fmt::format("reads {} in {} bits", names.of(node.inputs[change.operand]), change.wide ? 16 : 8));
   return parts.empty() ? "" : fmt::format("  # {}", fmt::join(parts, ", "));
 }
 
@@ -90,7 +91,7 @@ class Reader {
       : text_(text), source_(std::move(source)), program_(program), names_(program.graph) {
     const Graph& graph = program.graph;
     const std::size_t n = graph.values.size();
-    plan_.coded.assign(n, 0);
+    plan_.quantised.assign(n, 0);
     plan_.wide.assign(n, 0);
     plan_.may_widen.assign(n, 0);
     plan_.hidden.assign(n, 0);
@@ -185,7 +186,7 @@ class Reader {
   }
 
   // "aten.conv2d.default %conv accumulate": the rule is the operator's, which a plan does not change.
-  // Behind it may stand what is decided: float, int8 or int16x8.
+  // After it may stand what is decided: float, int8 or int16x8.
   Status call(std::string_view line) {
     std::string name = word(line), next = word(line);
     if (next.starts_with('%')) name += " " + std::exchange(next, word(line));
@@ -224,23 +225,23 @@ class Reader {
     const bool known = type == "i8" || type == "i16";
     if ((known || type == "i4") && kind == "symmetric" && constant && line.find(" in ") != line.npos)
       return weight(v, type, line);
-    const bool codes = known && kind == (type == "i8" ? "affine" : "symmetric");
-    if (!codes && type != "float")
+    const bool is_quantised = known && kind == (type == "i8" ? "affine" : "symmetric");
+    if (!is_quantised && type != "float")
       return unknown_word(line, kind.empty() ? type : type + " " + kind,
                           "float, i8 affine, i16 symmetric, i8 symmetric and i4 symmetric (of a weight)");
-    if (!is_float_tensor(program_.graph[v]) || (constant && (!codes || line.find(" as ") == line.npos)))
+    if (!is_float_tensor(program_.graph[v]) || (constant && (!is_quantised || line.find(" as ") == line.npos)))
       return wrong(
           "plan.not-this-program",
           constant ? fmt::format("{} is a constant: it is quantised 'as' a tensor or 'in' a call", name)
                    : fmt::format("{} is {}: there is nothing to quantise", name, to_string(program_.graph[v].type)));
     if (!constant) TOSAIC_CHECK(once(told_[v], name));  // a table may serve several calls
-    if (!codes) return ends(line);
-    if (!constant) plan_.coded[v] = 1;
+    if (!is_quantised) return ends(line);
+    if (!constant) plan_.quantised[v] = 1;
     plan_.wide[v] = type == "i16";
     return details(v, line);
   }
 
-  // Nothing stands behind what was read.
+  // Nothing stands after what was read.
   Status ends(std::string_view line) const {
     const std::string next = word(line);
     if (next.empty()) return {};
@@ -352,7 +353,7 @@ std::string print(const QuantisationPlan& plan, const Graph& graph, bool with_pl
     if (v == no_value || said[v] || graph[v].is_constant() || !is_float_tensor(graph[v])) return;
     said[v] = 1;
     out += names.of(v) + " ";
-    if (!plan.coded[v]) return void(out += "float\n");
+    if (!plan.quantised[v]) return void(out += "float\n");
     out += kind_text(plan.wide[v]);
     if (!plan.wide[v] && plan.may_widen[plan.group[v]]) out += " or-i16";
     if (plan.hidden[v]) out += " held";
@@ -388,10 +389,10 @@ std::string print_json(const QuantisationPlan& plan, const Graph& graph) {
     said[v] = 1;
     next(tensors);
     tensors += fmt::format("{{\"name\": {}, \"type\": \"{}\"", json_quote(graph[v].name),
-                           !plan.coded[v] ? "f32"
-                           : plan.wide[v] ? "i16"
-                                          : "i8");
-    if (plan.coded[v])
+                           !plan.quantised[v] ? "f32"
+                           : plan.wide[v]     ? "i16"
+                                              : "i8");
+    if (plan.quantised[v])
       tensors += fmt::format(", \"symmetric\": {}, \"may_widen\": {}, \"held\": {}, \"scale_of\": {}",
                              plan.wide[v] != 0, !plan.wide[v] && plan.may_widen[plan.group[v]], plan.hidden[v] != 0,
                              json_quote(graph[plan.group[v]].name));

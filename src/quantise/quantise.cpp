@@ -19,12 +19,12 @@
 #include "quantise/norms_anew.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
-#include "quantise/pieces.h"
+#include "quantise/quantise_weight.h"
 #include "quantise/row_norms.h"
 #include "quantise/saturation.h"
 #include "quantise/state_samples.h"
 #include "quantise/sums_of_shares.h"
-#include "quantise/weight_codes.h"
+#include "quantise/unlike_ranges.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -103,7 +103,7 @@ std::vector<char> masked_groups(const Graph& graph, QuantisationPlan& plan, Satu
   std::vector<char> masked(graph.values.size(), 0), widened(graph.values.size(), 0);
   for (ValueId v = 0; v < graph.values.size(); ++v) {
     const ValueId g = plan.group[v];
-    if (!plan.coded[v]) continue;
+    if (!plan.quantised[v]) continue;
     if (saturation.meaningful(v)) masked[g] = 1;
     if (saturation.joins_masked(v) && plan.may_widen[g]) widened[g] = 1;
   }
@@ -112,13 +112,13 @@ std::vector<char> masked_groups(const Graph& graph, QuantisationPlan& plan, Satu
   for (ValueId v = 0; v < graph.values.size(); ++v) {
     const ValueId g = plan.group[v];
     if (widened[g]) plan.wide[v] = 1;
-    if (masked[g] && plan.coded[v] && !plan.hidden[v])
+    if (masked[g] && plan.quantised[v] && !plan.hidden[v])
       group_ranges[g].include(saturation.meaningful(v).value_or(saturation.seen(v)));
   }
   return masked;
 }
 
-// Log-probabilities whose masked places saturate: right for those who read the others, and said.
+// Log-probabilities whose masked positions saturate: right for those who read the others, and said.
 void say_saturated(const Graph& graph, const Saturation& saturation, const Sink& sink) {
   for (const Node& node : graph.nodes)
     for (ValueId v : node.outputs) {
@@ -149,7 +149,7 @@ void say_not_finite(const Graph& graph, const QuantisationPlan& plan, const Satu
   for (ValueId v : graph.outputs) leaves[v] = 1;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node)
     for (ValueId y : node->outputs)
-      if (y != no_value && leaves[y] && (!plan.coded[y] || holds(y)))
+      if (y != no_value && leaves[y] && (!plan.quantised[y] || holds(y)))
         for (ValueId v : node->inputs)
           if (v != no_value) leaves[v] = 1;
   for (const Node& node : graph.nodes) {
@@ -171,7 +171,7 @@ void say_not_finite(const Graph& graph, const QuantisationPlan& plan, const Satu
 // is masked may take 16 bits: the plan says so then.
 Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& certain, QuantisationPlan& plan,
                                    const std::vector<std::vector<Tensor>>& samples, RowSizes& rows,
-                                   Saturation& saturation, ComparedNumbers& compared, std::map<ValueId, Range>& narrow,
+                                   Saturation& saturation, ComparedScalars& compared, std::map<ValueId, Range>& narrow,
                                    const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
   CountedFactors factors(graph, plan);
@@ -179,8 +179,8 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
   const Graph& looked_at = more ? *more : graph;
   TOSAIC_TRY(Lowered lowered, lower_observable(looked_at, unseen, sink));
   for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (unseen[v]) plan.coded[v] = 0;
-  std::vector<char> wanted = plan.coded;
+    if (unseen[v]) plan.quantised[v] = 0;
+  std::vector<char> wanted = plan.quantised;
   for (ValueId v = graph.values.size(); v < looked_at.values.size(); ++v)
     wanted.push_back(factors.counted(v) && !unseen[v]);
   TOSAIC_TRY(Observed observed, compile_observed(looked_at, std::move(lowered), wanted, options.threads));
@@ -188,7 +188,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
   std::map<ValueId, Range> group_ranges;
   std::map<ValueId, Histogram> histograms;
   for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (plan.coded[v] && !plan.hidden[v]) group_ranges[plan.group[v]];
+    if (plan.quantised[v] && !plan.hidden[v]) group_ranges[plan.group[v]];
   auto see = [&](const TensorView& content, const std::vector<ValueId>& values, ThreadPool& pool) {
     const Bytes widened = content.type.dtype == DType::f32 ? Bytes() : converted(content, DType::f32);
     const std::span<const float> x = widened.null() ? content.as<float>() : widened.as<float>();
@@ -219,7 +219,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
     ++done;
     if (options.progress) options.progress(done, samples.size());
   }
-  // The samples may choose few of a table's elements; its codes have to hold all of them.
+  // The samples may choose few of a table's elements; its quantised values have to hold all of them.
   ThreadPool alone(1);
   for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result}, alone);
   std::vector<char> masked = masked_groups(graph, plan, saturation, group_ranges);
@@ -228,9 +228,9 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
     masked[g] = 1;
   }
   for (const auto& [v, range] : certain)
-    if (range.closed && plan.coded[v] && !plan.hidden[v]) group_ranges[plan.group[v]] = {};
+    if (range.closed && plan.quantised[v] && !plan.hidden[v]) group_ranges[plan.group[v]] = {};
   for (const auto& [v, range] : certain) {
-    if (!plan.coded[v] || plan.hidden[v]) continue;
+    if (!plan.quantised[v] || plan.hidden[v]) continue;
     Range& seen = group_ranges[plan.group[v]];
     const double most = range.most * std::max(-seen.lowest, seen.highest);
     seen.include(Range{std::max(range.lowest, -most), std::min(range.highest, most)});
@@ -238,11 +238,11 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
   }
   say_saturated(graph, saturation, sink);
   if (sink) say_not_finite(graph, plan, saturation, sink);
-  for (const Border& border : plan.borders) {
-    if (border.wide) continue;
-    const ValueId v = graph.nodes[border.node].inputs[border.operand], g = plan.group[v];
+  for (const WidthChange& change : plan.width_changes) {
+    if (change.wide) continue;
+    const ValueId v = graph.nodes[change.node].inputs[change.operand], g = plan.group[v];
     const auto histogram_of = histograms.find(g);
-    if (!plan.coded[v]) continue;
+    if (!plan.quantised[v]) continue;
     narrow[v] =
         masked[g] || histogram_of == histograms.end() ? group_ranges.at(g) : histogram_of->second.best_range(255);
   }
@@ -255,26 +255,26 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
   });
   std::vector<Range> ranges(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (plan.coded[v]) ranges[v] = group_ranges[plan.group[v]];
+    if (plan.quantised[v]) ranges[v] = group_ranges[plan.group[v]];
   return ranges;
 }
 
 Result<Calibrated> calibrated(Expanded program, const Decisions& decisions,
                               const std::vector<std::vector<Tensor>>& samples, const std::set<ValueId>& widened,
                               RowSizes& rows, const QuantiseOptions& options, const Sink& sink) {
-  TOSAIC_TRY(Pieces pieces, unlike_pieces(program.graph, samples, options, sink));
-  for (ValueId v : widened) pieces.wide[v] = 1;
-  if (options.numbers_stay) keep_numbers(program.graph, pieces.floats);
+  TOSAIC_TRY(UnlikeRanges unlike_ranges, find_unlike_ranges(program.graph, samples, options, sink));
+  for (ValueId v : widened) unlike_ranges.wide[v] = 1;
+  if (options.scalars_stay) keep_scalars_float(program.graph, unlike_ranges.floats);
   for (bool again = false;; again = true) {
     std::vector<Diagnostic> said;
     const Sink hold = [&](Diagnostic d) { said.push_back(std::move(d)); };
-    QuantisationPlan plan = plan_quantisation(program, options, pieces, decisions);
+    QuantisationPlan plan = plan_quantisation(program, options, unlike_ranges, decisions);
     Saturation saturation(program.graph);
-    ComparedNumbers compared(program.graph);
+    ComparedScalars compared(program.graph);
     std::map<ValueId, Range> narrow;
     TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, program.certain, plan, samples, rows, saturation,
                                                   compared, narrow, options, sink ? hold : Sink()));
-    if (!again && unlike_numbers(program.graph, saturation, options, pieces, sink)) continue;
+    if (!again && find_unlike_scalars(program.graph, saturation, options, unlike_ranges, sink)) continue;
     for (Diagnostic& d : said) sink(std::move(d));
     return Calibrated{std::move(program.graph),   std::move(plan),     std::move(ranges), std::move(narrow),
                       std::move(program.certain), std::move(compared), no_value};
@@ -300,7 +300,7 @@ std::vector<RowNorm> unscaled_norms(const Graph& graph, const Calibrated& c, con
   return found;
 }
 
-// Can all that holds codes of v have 16 bits? An input has what its caller expects.
+// Can all that holds quantised values of v have 16 bits? An input has what its caller expects.
 bool widens(const Calibrated& c, ValueId v) {
   const ValueId g = c.plan.group[v];
   for (ValueId w = 0; w < c.graph.values.size(); ++w) {
@@ -437,8 +437,8 @@ std::vector<char> exact_groups(const Calibrated& c, const QuantiseOptions& optio
   return exact;
 }
 
-Tensor codes_of_constant(const Tensor& content, int axis, DType dtype) {
-  return dtype == DType::i16 ? wide_codes(content) : weight_codes(content, axis, dtype == DType::i4);
+Tensor quantise_constant(const Tensor& content, int axis, DType dtype) {
+  return dtype == DType::i16 ? quantise_matrix_to_int16(content) : quantise_weight(content, axis, dtype == DType::i4);
 }
 
 }  // namespace
@@ -472,9 +472,9 @@ Result<Graph> quantised(Calibration calibration) {
   std::vector<char> floating(body.nodes.size());
   for (std::size_t n = 0; n < floating.size(); ++n) floating[n] = found.plan.floating(n);
   rewrite("leave_unresolved_float", body, leave_unresolved_float, floating, sink);
-  rewrite("give_weights", body, give_weights, found.plan, codes_of_constant);
-  rewrite("insert_borders", body, insert_borders, found.plan, found.narrow);
-  rewrite("round_compared_numbers", body, [&compared = found.compared](Graph& graph) { compared.round(graph); });
+  rewrite("give_weights", body, give_weights, found.plan, quantise_constant);
+  rewrite("insert_width_changes", body, insert_width_changes, found.plan, found.narrow);
+  rewrite("round_compared_scalars", body, [&compared = found.compared](Graph& graph) { compared.round(graph); });
   rewrite("drop_dead", body, drop_dead);
   rewrite("put_bodies", body, [&quantised = bodies](Graph& graph) { put_bodies(graph, std::move(quantised)); });
   rewrite("make_names_unique", body, make_names_unique);

@@ -27,11 +27,12 @@ enum class Observer : std::uint8_t { histogram, minmax };  // histogram: the ran
 struct QuantiseOptions {
   Scheme scheme = Scheme::int8;
   Observer observer = Observer::histogram;
-  bool per_channel = true;    // weights: one scale per output channel
-  bool four_bits = false;     // the model's own weights in codes from -7 to 7; else, and what composites bring, in 8
+  bool per_channel = true;  // weights: one scale per output channel
+  bool four_bits =
+      false;  // the model's own weights in quantised values from -7 to 7; else, and what composites bring, in 8
   bool wide_inside = true;    // inner tensors of composites (softmax, layer norm) in int16
   bool float_outputs = true;  // what only leaves the program may leave it as floats, computed outside the delegate
-  bool numbers_stay = false;  // what is computed from single numbers alone (a loop's counters, tolerances) stays float
+  bool scalars_stay = false;  // what is computed from scalars alone (a loop's counters, tolerances) stays float
   PlanRequest request;        // what the user decides
   std::vector<ExportedNode> exported;    // the nodes that its overrides name
   std::optional<tosa::Spec> spec;        // each decision is tried on it; none: they are not tried
@@ -81,15 +82,15 @@ bool size_stays(const QuantiseOptions& options, const Graph& graph, ValueId v, i
 // Is there a scale on any of the graph's types?
 bool is_quantised(const Graph& graph);
 
-// Half floats become f32, but for the graph's own inputs and outputs: before `quantise`.
-void widen_halves(Graph& graph);
+// Half-precision floats become f32, but for the graph's own inputs and outputs: before `quantise`.
+void widen_half_precision(Graph& graph);
 
-// What the program takes and gives: what it says itself; floats around a quantised body; the body's codes.
-enum class Io : std::uint8_t { as_written, floats, codes };
+// What the program takes and gives: what it says itself; floats around a quantised body; the body's quantised values.
+enum class Io : std::uint8_t { as_written, floats, quantised };
 // Where a float node meets quantised ones, and at the graph's own ends as `io` says, explicit
 // quantise/dequantise nodes go between.
 void insert_boundaries(Graph& graph, Io io);
-// An input that is only quantised becomes its codes, an output that was dequantised, too.
-void codes_at_io(Graph& graph);
+// An input that is only quantised becomes its quantised values, an output that was dequantised, too.
+void quantise_io(Graph& graph);
 
 }  // namespace tosaic

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms over rows of unlike size. x * rsqrt(mean(x^2) + eps), x / max(norm(x), eps) and their like give numbers of one
 // size whatever the row's, but between the two stands a sum of squares: of rows that differ by a factor of 1000 it
-// spans six orders of magnitude, more than 16 bits hold, and the table of 1/sqrt behind it has no knots for the small.
+// spans six orders of magnitude, more than 16 bits hold, and the table of 1/sqrt after it has no knots for the small.
 // A factor per row cancels out of such a norm. So every row is first brought to about one size, by a factor that may be
 // any rough function of its largest element, and the norm is that of the scaled row.
 #pragma once

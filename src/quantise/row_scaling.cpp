@@ -14,13 +14,13 @@
 #include "ops/composer.h"
 #include "ops/lowering/calls.h"
 #include "ops/op.h"
-#include "quantise/steps.h"
 #include "quantise/row_norms.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 namespace {
 
-// An eps below this, beside sizes of rows whose largest element is about 1, is nothing in 16 bits.
+// An eps below this, compared with sizes of rows whose largest element is about 1, is nothing in 16 bits.
 constexpr double least_offset = 1e-6;
 
 // The largest element of a scaled row: 1, and what the factor's rounding adds (1.6 percent where it is smallest).
@@ -80,7 +80,7 @@ class Scaling {
   const Rows& rows_of(const RowNorm& norm) {
     auto [it, fresh] = rows_.try_emplace({norm.size, norm.rows});
     if (!fresh) return it->second;
-    // x is scaled before its codes are rounded again, where x - mean(x) would not have finer ones than x.
+    // x is scaled before its quantised values are rounded again, where x - mean(x) would not have finer ones than x.
     const bool centre = norm.mean != no_value && !norm.alike && !scaled_.done.contains(norm.source) &&
                         (wide_[norm.source] || !inner_[norm.rows]);
     const Val x = b_.value(centre ? norm.source : norm.rows);
@@ -114,7 +114,8 @@ class Scaling {
   }
 
   // Added to every row's largest element: a quarter of the way to the first knot of the table of 1/x, so that the
-  // steepest part of that function is where the table has codes for it; and no less than where eps takes over.
+  // steepest part of that function is where the table has quantised values for it; and no less than where eps takes
+  // over.
   double least_size(const RowNorm& norm, Val x, const std::vector<int>& axes) const {
     const double knot = largest_.at(x.id()) * int16_headroom / 256;
     double terms = 1;
@@ -136,7 +137,7 @@ class Scaling {
     if (step.offsets() && !shows) return {calls::mul(size, step.slope), factor};
     const auto offset = [&] {
       const Val power = degree == 2 ? calls::mul(factor, factor) : factor;
-      // A number takes no finer codes than its sum with the size; a tensor may be as large as that.
+      // A number takes no finer quantised values than its sum with the size; a tensor may be as large as that.
       if (degree == 2 && step.added == no_value && alike) certain_[power.id()] = {0, most * most};
       return step.added == no_value ? calls::mul(power, step.offset) : calls::mul(power, b_.value(step.added));
     };

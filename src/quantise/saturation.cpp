@@ -9,7 +9,7 @@
 #include "ir/tosa_operators.h"
 #include "ops/computed.h"
 #include "ops/rules/quantisation_rule.h"
-#include "quantise/compared_numbers.h"
+#include "quantise/compared_scalars.h"
 
 namespace tosaic {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr double much_smaller = 4;
 // A row whose maximum is below minus this may be masked throughout; exp of less than the second is 0 in f32.
 constexpr double masked_maximum = 4096, masked_logarithm = 104;
-// Errors of codes are amplified by factors beyond this: what is multiplied keeps its own range.
+// Errors of quantised values are amplified by factors beyond this: what is multiplied keeps its own range.
 constexpr double largest_factor = 16;
 
 // Do the nodes only move elements, or choose among them?
@@ -87,7 +87,7 @@ bool elementwise(const Graph& graph, const Node& node) {
   return true;
 }
 
-// x == -infinity, as decomposed attention asks of whole rows: the outermost code stands for it.
+// x == -infinity, as decomposed attention asks of whole rows: the outermost quantised value stands for it.
 bool compares_with_infinity(const Graph& graph, const Node& node) {
   if (!compares(graph, node)) return false;
   if (const Attr* other = node.attrs.find("other"))
@@ -218,7 +218,7 @@ Range Saturation::extent(ValueId v) const {
   return range;
 }
 
-// What v's codes will hold, with room for what the samples did not show.
+// What v's quantised values will hold, with room for what the samples did not show.
 Range Saturation::held(ValueId v) const {
   Range range = wider(extent(v));
   if (auto it = maxima_.find(v); it != maxima_.end()) range.lowest = std::max(range.lowest, lowest_maximum(v));
@@ -244,7 +244,7 @@ Saturation::Cut Saturation::before_sum(const Node& node, std::size_t operand, co
   return cut;
 }
 
-// y = f(x): from where on f stays within a quarter of a code of what it tends to.
+// y = f(x): from where on f stays within a quarter of a quantised value of what it tends to.
 Saturation::Cut Saturation::before_function(const Node& node, const Cut& y, int steps) const {
   const Seen& x = seen_[node.inputs[0]];
   const double far = 64;  // nearer than this nothing is gained

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of a tensor mean something. A mask puts -1e9 among attention scores so that a softmax behind them gives
+// Which values of a tensor mean something. A mask puts -1e9 among attention scores so that a softmax after them gives
 // 0 there; scales that hold -1e9 hold nothing else. Going backwards from the functions that saturate (exp, sigmoid),
-// every tensor gets the bounds beyond which its readers cannot tell values apart: these share the outermost code.
+// every tensor gets the bounds beyond which its readers cannot distinguish values: these share the outermost quantised
+// value.
 #pragma once
 #include <array>
 #include <limits>
@@ -22,7 +23,7 @@ class Saturation {
   // One look at a tensor; `range` is that of its finite elements.
   void see(ValueId v, std::span<const float> x, const Range& range);
 
-  // After all samples. `steps[v]`: codes between the ends of v's range.
+  // After all samples. `steps[v]`: quantised values between the ends of v's range.
   void resolve(const std::vector<int>& steps);
   const Range& seen(ValueId v) const { return seen_[v].range; }
   // The range of what means something in v, where much of what was seen does not.
@@ -31,7 +32,8 @@ class Saturation {
   bool left_out(ValueId v) const;
   // `node` makes y, logarithms of shares (log_softmax): the masked ones saturate, even where they leave the program.
   bool logarithms_saturate(const Node& node, ValueId y) const;
-  // v is part of what a masked tensor is computed from, and nothing else: its codes share a wide range's fate.
+  // v is part of what a masked tensor is computed from, and nothing else: its quantised values share a wide range's
+  // fate.
   bool joins_masked(ValueId v) const { return joins_masked_[v] != 0; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// States that several methods keep together: the codes that one of them writes are the codes that the others read, so
-// each state has one range in all of them. Tensors that share a scale with a state take part, and so do other states
-// that share it in any of the methods.
+// States that several methods keep together: the quantised values that one of them writes are the quantised values that
+// the others read, so each state has one range in all of them. Tensors that share a scale with a state take part, and
+// so do other states that share it in any of the methods.
 #include <map>
 #include <string>
 #include <utility>
@@ -49,7 +49,7 @@ Groups groups_of_states(Calibration::Impl& method, const std::map<std::string, s
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (methods_with.at(states[i].name) < 2) continue;
     for (const ValueId v : {graph.inputs[inputs + i], graph.outputs[outputs + i]}) {
-      if (!plan.coded[v]) continue;
+      if (!plan.quantised[v]) continue;
       const auto [known, fresh] = groups.try_emplace(plan.group[v], Held{states[i].name, v});
       if (!fresh) families.join(known->second.state, states[i].name);
     }
@@ -83,7 +83,7 @@ void share_state_ranges(std::span<Calibration* const> methods) {
     Calibrated& found = methods[m]->impl().found;
     for (ValueId v = 0; v < found.ranges.size(); ++v) {
       const auto group = groups[m].find(found.plan.group[v]);
-      if (!found.plan.coded[v] || group == groups[m].end()) continue;
+      if (!found.plan.quantised[v] || group == groups[m].end()) continue;
       const Seen& family = seen.at(families.of(group->second.state));
       if (const auto copy = found.narrow.find(v); copy != found.narrow.end())
         widen(copy->second, found.ranges[v], family.range);

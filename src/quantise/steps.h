@@ -29,8 +29,8 @@ using KnownBounds = std::map<ValueId, tosa::Bounds>;
 Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const StaysWhole& whole = {});
 // Centring and scaling along the last dim as linear maps; `inner` grows with the graph's values.
 void linear_forms(Graph& graph, std::vector<char>& inner);
-// Functions that their operand's codes cannot follow become float again, with a warning. `floating[n]`: node n is float
-// already.
+// Functions that their operand's quantised values cannot follow become float again, with a warning. `floating[n]`: node
+// n is float already.
 void leave_unresolved_float(Graph& graph, const std::vector<char>& floating, const Sink& sink);
 // With 16 bits for everything, half a bit goes to values larger than the samples'. Recurrent nets gain 14 to 18 dB on
 // inputs that they have not seen, and lose 0.1 dB on those that they have. Not the operands of functions that have no

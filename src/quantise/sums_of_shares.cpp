@@ -99,7 +99,7 @@ class Search {
       return node->inputs[0] == x && node->outputs[0] == m && shape == kept(*node, graph_[x].type.shape);
     if (node->op == aten::op::clamp) return number(*node, "max", INFINITY) >= largest_half && of(0);
     if (node->op == aten::op::maximum) return of(0) || of(1);
-    // logsumexp puts 0 in the place of infinite maxima, which codes do not have.
+    // logsumexp puts 0 in place of infinite maxima, which quantised values do not have.
     if (node->op == aten::op::where_self) return (of(1) && small(node->inputs[2])) || (of(2) && small(node->inputs[1]));
     return node->inputs.size() == 1 && only_moves(graph_, *node) && of(0);
   }

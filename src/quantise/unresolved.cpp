@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that the codes of their operand cannot follow: sin(512 x) of 256 codes goes around more than once from one
-// code to the next. They stay float, and so does what is computed for nobody else.
+// Functions that the quantised values of their operand cannot follow: sin(512 x) of 256 quantised values goes around
+// more than once from one quantised value to the next. They stay float, and so does what is computed for nobody else.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -12,12 +12,12 @@
 namespace tosaic {
 namespace {
 
-// The mean change of f from one code to the next, or on the way there (a wave may just have come round), as a part of
-// its range.
-double change_between_codes(const Graph& graph, const Node& node) {
+// The mean change of f from one quantised value to the next, or on the way there (a wave may just have come round), as
+// a part of its range.
+double change_between_values(const Graph& graph, const Node& node) {
   const TensorType& type = graph[node.inputs[0]].type;
   const Scales& s = *type.scales;
-  const auto codes = codes_of(type);
+  const auto limits = quantised_range(type);
   constexpr int points = 250;
   constexpr double steps[] = {0, 0.382, 1};
   auto trial = try_in_shape(graph, node, Shape{3 * points});
@@ -25,8 +25,8 @@ double change_between_codes(const Graph& graph, const Node& node) {
   std::vector<double> at;
   for (int k = 0; k < points; ++k)
     for (double step : steps) {
-      const double code = std::floor(static_cast<double>(codes.lowest) +
-                                     static_cast<double>(codes.highest - codes.lowest - 1) * k / (points - 1));
+      const double code = std::floor(static_cast<double>(limits.lowest) +
+                                     static_cast<double>(limits.highest - limits.lowest - 1) * k / (points - 1));
       at.push_back((code + step - static_cast<double>(s.zero_point[0])) * s.scale[0]);
     }
   auto y = computed_at(*trial, {at});
@@ -55,7 +55,7 @@ void leave_unresolved_float(Graph& graph, const std::vector<char>& floating, con
     if (floating[n] || !find_aten(node.op).rule->tabulates || node.inputs.empty() || node.inputs[0] == no_value ||
         !graph[node.inputs[0]].type.quantised() || graph[node.inputs[0]].is_constant())
       continue;
-    const double change = change_between_codes(graph, node);
+    const double change = change_between_values(graph, node);
     if (!(change > too_much)) continue;
     in_float[n] = 1;
     any = true;
@@ -71,7 +71,7 @@ void leave_unresolved_float(Graph& graph, const std::vector<char>& floating, con
   if (!any) return;
   const auto made_by = producers(graph);
   const auto read_by = consumers(graph);
-  std::vector<char> is_output(graph.values.size(), 0), uncoded(graph.values.size(), 0);
+  std::vector<char> is_output(graph.values.size(), 0), unquantised(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
   const auto float_only = [&](ValueId v) {
     return v == no_value || (graph[v].type.quantised() && !is_output[v] && !read_by[v].empty() &&

@@ -66,7 +66,7 @@ LocRef read_location(const std::optional<Json>& metadata, std::string op, std::s
       loc->module_type = entry.substr(second + 1);
     }
   }
-  // A piece of a call that the Python package said in other operators stands for the call.
+  // A node of a decomposed call that the Python package said in other operators stands for the call.
   if (auto node = metadata->find("exported_node")) {
     loc->name = node->text();
     loc->op = metadata->at("exported_op").text();

@@ -41,7 +41,7 @@ class GraphReader : ProgramNodes {
         read_buffers.emplace_back(buffer, v);
     std::ranges::sort(read_buffers);
     return {std::move(graph_),          std::move(fixed_inputs_), std::move(fixed_outputs_),
-            std::move(number_outputs_), std::move(read_buffers),  std::move(outputs_of_inputs_)};
+            std::move(scalar_outputs_), std::move(read_buffers),  std::move(outputs_of_inputs_)};
   }
 
   // The body of a control flow operator: all inputs and outputs are its operands and results.
@@ -79,7 +79,7 @@ class GraphReader : ProgramNodes {
         else
           graph_.outputs.push_back(use_real(name));
     } else if (auto symbol = symbol_name(tag, value)) {
-      number_outputs_.push_back(graph_.outputs.size());
+      scalar_outputs_.push_back(graph_.outputs.size());
       graph_.outputs.push_back(use(*symbol));
     } else {
       add_fixed(fixed_outputs_, graph_.outputs.size(), tag, value);
@@ -191,7 +191,7 @@ class GraphReader : ProgramNodes {
   std::unordered_map<std::string, std::string_view> buffers_, parameters_;
   std::vector<std::size_t> outputs_of_inputs_;  // which inputs the first outputs are new contents of
   FixedValues fixed_inputs_, fixed_outputs_;
-  std::vector<std::size_t> number_outputs_;
+  std::vector<std::size_t> scalar_outputs_;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ struct ProgramSource {
 struct ProgramGraph {
   Graph graph;
   FixedValues fixed_inputs, fixed_outputs;
-  std::vector<std::size_t> number_outputs;
+  std::vector<std::size_t> scalar_outputs;
   std::vector<std::pair<std::string, ValueId>> read_buffers;  // as of Method
   std::vector<std::size_t> written_inputs;                    // as of Method
 };

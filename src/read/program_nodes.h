@@ -19,7 +19,7 @@ class ProgramNodes : protected ProgramNames {
       : ProgramNames(graph, std::move(name), source), depth_(depth) {}
 
   void read_nodes();
-  // Which calls arrived in pieces, once for each operator.
+  // Which calls arrived decomposed, once for each operator.
   void say_decomposed() const;
   // `buffer` will hold `output` after a run; the same as its input when it is written through a view.
   void set_state(ValueId input, const std::string& buffer, ValueId output);

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "read/pt2_numbers.h"
+#include "read/pt2_enums.h"
 #include "read/read_error.h"
 #include "read/stored_tensor.h"
 

@@ -41,7 +41,7 @@ bool has_not_finite(const Tensor& tensor) {
   }
 }
 
-// Complex numbers as PyTorch stores them: the real part, and the imaginary one behind it.
+// Complex numbers as PyTorch stores them: the real part, and the imaginary one after it.
 StoredTensor pairs_of(StoredTensor complex, const std::string& what) {
   const auto doubled = [&](std::int64_t& n) {
     if (__builtin_mul_overflow(n, std::int64_t{2}, &n))

@@ -107,7 +107,7 @@ std::pair<std::string_view, std::string_view> tree_specs(const Json& graph_modul
 std::vector<std::string> bounds_of_masked_rows(const Graph& graph) {
   std::vector<std::string> certain;
   for (const Node& node : graph.nodes) {
-    const bool rows = node.op == aten::op::index_Tensor, places = gives_places(node);
+    const bool rows = node.op == aten::op::index_Tensor, places = gives_indices(node);
     const ValueId mask = node.inputs.empty() ? no_value : node.inputs.back();
     if ((!rows && !places) || mask == no_value || !graph[mask].type.shape.is_static()) continue;
     if (rows && graph[mask].type.dtype != DType::boolean) continue;
@@ -214,7 +214,7 @@ Method& read_method(const std::string& name, const Json& root, ProgramWeights& w
   read_guards(root, method.graph, read.fixed_inputs, sink);
   method.fixed_inputs = std::move(read.fixed_inputs);
   method.fixed_outputs = std::move(read.fixed_outputs);
-  method.number_outputs = std::move(read.number_outputs);
+  method.scalar_outputs = std::move(read.scalar_outputs);
   method.read_buffers = std::move(read.read_buffers);
   method.written_inputs = std::move(read.written_inputs);
   return program.methods.emplace_back(std::move(method));

@@ -17,8 +17,8 @@ struct Method {
   std::string name;                         // "forward" for the usual single model
   std::string input_spec, output_spec;      // tree specs, as PyTorch wrote them
   Graph graph;                              // aten.* nodes (and unknown ones, marked by their own names)
-  FixedValues fixed_inputs, fixed_outputs;  // of the program's user, beside graph.inputs and graph.outputs
-  std::vector<std::size_t> number_outputs;  // which of graph.outputs are numbers of Python's to its user
+  FixedValues fixed_inputs, fixed_outputs;  // of the program's user, in addition to graph.inputs and graph.outputs
+  std::vector<std::size_t> scalar_outputs;  // which of graph.outputs are Python scalars to its user
   std::vector<std::size_t> written_inputs;  // of which of graph.inputs the first of graph.outputs are the new contents
   std::vector<std::pair<std::string, ValueId>>
       read_buffers;                                // that it does not write: constants, by the module's names

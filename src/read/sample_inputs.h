@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example inputs that torch.export.save keeps beside a program, in the order of its graph's inputs.
+// The example inputs that torch.export.save keeps next to a program, in the order of its graph's inputs.
 // Private to read/.
 #pragma once
 #include <string>

@@ -12,7 +12,7 @@ namespace {
 
 using Samples = std::vector<std::vector<Tensor>>;
 
-// Splits a stacked array into samples of the input's type. numpy has no bf16: f32 serves for half floats.
+// Splits a stacked array into samples of the input's type. numpy has no bf16: f32 serves for half-precision floats.
 Result<std::vector<Tensor>> unstacked(Tensor stacked, const Value& input, const std::string& file) {
   const TensorType& wanted = input.type;
   if (is_float(wanted.dtype) && storage_size(wanted.dtype) == 2 && stacked.type.dtype == DType::f32)

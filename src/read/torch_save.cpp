@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <array>
 
-#include "read/pt2_numbers.h"
+#include "read/pt2_enums.h"
 #include "read/read_error.h"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a running method: tensors are places in memory, everything else is itself.
+// The values of a running method: tensors are locations in memory, everything else is itself.
 #pragma once
 #include <span>
 #include <variant>

@@ -112,14 +112,14 @@ Status OpenDelegate::measure(bool on) {
 }
 
 Status OpenDelegate::check(std::span<const TensorType> types) const {
-  const std::size_t places = inputs().size() + outputs().size();
-  if (types.size() != places) {
+  const std::size_t slots = inputs().size() + outputs().size();
+  if (types.size() != slots) {
     Diagnostic why =
         error("delegate.arguments",
               fmt::format("the payload takes {} inputs and gives {} outputs, the program passes {} tensors",
                           inputs().size(), outputs().size(), types.size()));
     const char* const hint = delegate_.get_deleter().fewer_tensors_hint;
-    if (hint && types.size() < places) return std::move(why).hint(hint);
+    if (hint && types.size() < slots) return std::move(why).hint(hint);
     return why;
   }
   for (std::size_t i = 0; i < types.size(); ++i) {
@@ -132,12 +132,12 @@ Status OpenDelegate::check(std::span<const TensorType> types) const {
 
 Result<std::vector<Shape>> OpenDelegate::sizes(std::span<const tosaic_delegate_tensor> given) {
   std::vector<std::vector<std::int64_t>> dims;
-  std::vector<std::int64_t*> places;
+  std::vector<std::int64_t*> slots;
   for (const tosaic_delegate_tensor_info& info : outputs()) dims.emplace_back(info.rank);
-  for (auto& d : dims) places.push_back(d.data());
+  for (auto& d : dims) slots.push_back(d.data());
   tosaic_delegate_error why = empty_error();
   if (const int said =
-          delegate_.get_deleter().api->sizes(delegate_.get(), given.data(), given.size(), places.data(), &why))
+          delegate_.get_deleter().api->sizes(delegate_.get(), given.data(), given.size(), slots.data(), &why))
     return contract::diagnostic_of(said, why);
   return std::vector<Shape>(dims.begin(), dims.end());
 }

@@ -16,7 +16,8 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual Status run(Cells& cells) = 0;
-  // The same call for another method of the same program, which may run beside this one; weights are shared.
+  // The same call for another method of the same program, which may run at the same time as this one; weights are
+  // shared.
   virtual Result<std::unique_ptr<Kernel>> clone() const = 0;
 };
 

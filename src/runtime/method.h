@@ -21,11 +21,11 @@ struct Options {
   std::string file;                               // for messages
   std::function<void(const std::string&)> trace;  // given to the delegates
   std::function<void(const std::string&)> told;   // likewise: what they say when they are opened
-  NamedData data;                                 // of .ptd files, beside the program's own
+  NamedData data;                                 // of .ptd files, in addition to the program's own
   Delegates delegates;                            // those that the program may use
   std::int64_t most_turns = 0;                    // of a loop; 0: as base/loop_limit.h says
   std::shared_ptr<SharedMemory> shared;           // with other methods of the program; null: it has all memory alone
-  KernelFactory kernels;                          // what the program calls beside them; empty: it may only copy
+  KernelFactory kernels;                          // what the program calls in addition to them; empty: it may only copy
 };
 
 struct OperationTime {

@@ -8,9 +8,9 @@
 namespace tosaic::runtime {
 namespace {
 
-// [before, places, behind]: the elements of a tensor around the dims of a mask.
+// [before, positions, after]: the elements of a tensor around the dims of a mask.
 struct Split {
-  std::int64_t before = 1, places = 1;
+  std::int64_t before = 1, positions = 1;
   std::size_t behind = 0;  // in bytes
 };
 
@@ -28,9 +28,9 @@ class PickingKernel : public Kernel {
   Status run(Cells& cells) override {
     const TensorCell& mask = cells[at(operands_.mask)].tensor;
     const auto* chosen = static_cast<const std::uint8_t*>(dense(mask, mask_space_));
-    places_.clear();
+    positions_.clear();
     for (std::int64_t i = 0; i < mask.type.shape.elements(); ++i)
-      if (chosen[i]) places_.push_back(i);
+      if (chosen[i]) positions_.push_back(i);
     const TensorCell& x = cells[at(operands_.x)].tensor;
     const int rank = mask.type.rank();
     auto dims = x.type.shape.sizes();
@@ -40,12 +40,12 @@ class PickingKernel : public Kernel {
                      fmt::format("a mask of {} chooses from {}", to_string(mask.type), to_string(x.type)));
     Split split;
     for (int d = 0; d < operands_.dim; ++d) split.before *= dims[static_cast<std::size_t>(d)];
-    split.places = mask.type.shape.elements();
-    const std::int64_t around = split.before * split.places;
+    split.positions = mask.type.shape.elements();
+    const std::int64_t around = split.before * split.positions;
     split.behind = around == 0 ? 0 : x.type.storage_bytes() / static_cast<std::size_t>(around);
     if (operands_.rows >= 0) return put(cells, split, rank);
     dims.erase(dims.begin() + operands_.dim, dims.begin() + operands_.dim + rank);
-    dims.insert(dims.begin() + operands_.dim, static_cast<std::int64_t>(places_.size()));
+    dims.insert(dims.begin() + operands_.dim, static_cast<std::int64_t>(positions_.size()));
     TOSAIC_CHECK(resize(plan_, call_, cells, operands_.result, Shape(dims)));
     return pick(cells, split);
   }
@@ -61,18 +61,18 @@ class PickingKernel : public Kernel {
     picked_.resize(result.type.storage_bytes());
     std::byte* to = picked_.data();
     for (std::int64_t b = 0; b < split.before; ++b)
-      for (std::int64_t place : places_) {
-        std::memcpy(to, from + static_cast<std::size_t>(b * split.places + place) * split.behind, split.behind);
+      for (std::int64_t position : positions_) {
+        std::memcpy(to, from + static_cast<std::size_t>(b * split.positions + position) * split.behind, split.behind);
         to += split.behind;
       }
     store_dense(result, picked_.data());
     return {};
   }
 
-  // x with `rows` at the places: as many as there are, or one for all of them.
+  // x with `rows` at the positions: as many as there are, or one for all of them.
   Status put(Cells& cells, const Split& split, int mask_rank) {
     const TensorCell &x = cells[at(operands_.x)].tensor, &rows = cells[at(operands_.rows)].tensor;
-    const auto count = static_cast<std::int64_t>(places_.size());
+    const auto count = static_cast<std::int64_t>(positions_.size());
     auto dims = x.type.shape.sizes();
     dims.erase(dims.begin() + operands_.dim, dims.begin() + operands_.dim + mask_rank);
     dims.insert(dims.begin() + operands_.dim, count);
@@ -83,8 +83,8 @@ class PickingKernel : public Kernel {
     picked_.assign(old, old + x.type.storage_bytes());
     const auto* from = static_cast<const std::byte*>(dense(rows, rows_space_));
     for (std::int64_t b = 0; b < split.before; ++b)
-      for (std::int64_t place : places_) {
-        std::memcpy(picked_.data() + static_cast<std::size_t>(b * split.places + place) * split.behind, from,
+      for (std::int64_t position : positions_) {
+        std::memcpy(picked_.data() + static_cast<std::size_t>(b * split.positions + position) * split.behind, from,
                     split.behind);
         from += split.behind;
       }
@@ -97,7 +97,7 @@ class PickingKernel : public Kernel {
   const pte::Plan& plan_;
   const pte::KernelCall& call_;
   Operands operands_;
-  std::vector<std::int64_t> places_;
+  std::vector<std::int64_t> positions_;
   std::vector<std::byte> mask_space_, space_, rows_space_, picked_;
 };
 
@@ -109,7 +109,7 @@ class NonzeroKernel : public Kernel {
     const TensorCell& x = cells[at(call_.args[0])].tensor;
     const DType type = x.type.dtype;
     const void* elements = dense(x, space_);
-    places_.clear();
+    positions_.clear();
     for (std::int64_t i = 0; i < x.type.shape.elements(); ++i) {
       const auto k = static_cast<std::size_t>(i);
       const bool some =
@@ -117,15 +117,15 @@ class NonzeroKernel : public Kernel {
       for (int d = 0; some && d < x.type.rank(); ++d) {
         std::int64_t inner = 1;
         for (int e = d + 1; e < x.type.rank(); ++e) inner *= x.type.shape.size(e);
-        places_.push_back(i / inner % x.type.shape.size(d));
+        positions_.push_back(i / inner % x.type.shape.size(d));
       }
-      if (some && x.type.rank() == 0) places_.push_back(0);
+      if (some && x.type.rank() == 0) positions_.push_back(0);
     }
     const std::int64_t rank = x.type.rank(),
-                       count = static_cast<std::int64_t>(places_.size()) / std::max<std::int64_t>(rank, 1);
+                       count = static_cast<std::int64_t>(positions_.size()) / std::max<std::int64_t>(rank, 1);
     const std::int32_t result = call_.args[1];
     TOSAIC_CHECK(resize(plan_, call_, cells, result, Shape{count, rank}));
-    store_dense(cells[at(result)].tensor, places_.data());
+    store_dense(cells[at(result)].tensor, positions_.data());
     return {};
   }
   Result<std::unique_ptr<Kernel>> clone() const override {
@@ -136,7 +136,7 @@ class NonzeroKernel : public Kernel {
   const pte::Plan& plan_;
   const pte::KernelCall& call_;
   std::vector<std::byte> space_;
-  std::vector<std::int64_t> places_;
+  std::vector<std::int64_t> positions_;
 };
 
 // x[mask], x[:, mask]: a mask behind some None, alone.

@@ -38,16 +38,16 @@ class CopyKernel : public Kernel {
 };
 
 // A number from numbers (or from a tensor's sizes).
-class NumberKernel : public Kernel {
+class ScalarKernel : public Kernel {
  public:
   using Function = std::function<Result<pte::Value>(const Cells&)>;
-  NumberKernel(Function f, std::int32_t to) : f_(std::move(f)), to_(to) {}
+  ScalarKernel(Function f, std::int32_t to) : f_(std::move(f)), to_(to) {}
   Status run(Cells& cells) override {
     TOSAIC_TRY(cells[at(to_)].value, f_(cells));
     return {};
   }
   Result<std::unique_ptr<Kernel>> clone() const override {
-    return std::unique_ptr<Kernel>(std::make_unique<NumberKernel>(f_, to_));
+    return std::unique_ptr<Kernel>(std::make_unique<ScalarKernel>(f_, to_));
   }
 
  private:
@@ -83,7 +83,7 @@ bool copies(const pte::OperatorName& name) {
 namespace {
 
 // Integers where both are, else doubles; comparisons give booleans.
-struct NumberFunction {
+struct ScalarFunction {
   std::function<std::int64_t(std::int64_t, std::int64_t)> integer;
   std::function<double(double, double)> real;
   std::function<bool(double, double)> compare;
@@ -96,9 +96,9 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
-const std::map<std::string, NumberFunction>& number_functions() {
+const std::map<std::string, ScalarFunction>& scalar_functions() {
   using U = std::uint64_t;
-  static const std::map<std::string, NumberFunction> functions{
+  static const std::map<std::string, ScalarFunction> functions{
       {"add", {[](auto a, auto b) { return wrapped(U(a) + U(b)); }, [](double a, double b) { return a + b; }, {}}},
       {"sub", {[](auto a, auto b) { return wrapped(U(a) - U(b)); }, [](double a, double b) { return a - b; }, {}}},
       {"mul", {[](auto a, auto b) { return wrapped(U(a) * U(b)); }, [](double a, double b) { return a * b; }, {}}},
@@ -137,7 +137,7 @@ pte::Value only_element(const TensorCell& cell) {
   return type == DType::boolean ? pte::Value(integer != 0) : pte::Value(integer);
 }
 
-Result<pte::Value> apply(const NumberFunction& f, const pte::Value& a, const pte::Value& b) {
+Result<pte::Value> apply(const ScalarFunction& f, const pte::Value& a, const pte::Value& b) {
   if (f.compare) return pte::Value(f.compare(as_double(a), as_double(b)));
   const auto *x = std::get_if<std::int64_t>(&a), *y = std::get_if<std::int64_t>(&b);
   if (x && y && f.integer) {
@@ -213,23 +213,23 @@ Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, 
         return error("kernel.arguments", "aten::sym_size.int asks for a dimension that is not there");
       return pte::Value(shape.size(static_cast<int>(d)));
     };
-    return std::unique_ptr<Kernel>(std::make_unique<NumberKernel>(size, args[2]));
+    return std::unique_ptr<Kernel>(std::make_unique<ScalarKernel>(size, args[2]));
   }
   if (name.name == "aten::sym_numel") {
     if (args.size() != 2 || !is_tensor(0)) return malformed();
     auto count = [tensor = args[0]](const Cells& c) -> Result<pte::Value> {
       return pte::Value(c[at(tensor)].tensor.type.shape.elements());
     };
-    return std::unique_ptr<Kernel>(std::make_unique<NumberKernel>(count, args[1]));
+    return std::unique_ptr<Kernel>(std::make_unique<ScalarKernel>(count, args[1]));
   }
   if (name.name == "aten::_local_scalar_dense") {
     if (args.size() != 2 || !is_tensor(0) || cells[at(args[0])].tensor.type.shape.elements() != 1) return malformed();
-    return std::unique_ptr<Kernel>(std::make_unique<NumberKernel>(
+    return std::unique_ptr<Kernel>(std::make_unique<ScalarKernel>(
         [tensor = args[0]](const Cells& c) -> Result<pte::Value> { return only_element(c[at(tensor)].tensor); },
         args[1]));
   }
   if (name.name.starts_with("executorch_prim::")) {
-    const auto& functions = number_functions();
+    const auto& functions = scalar_functions();
     const auto f = functions.find(name.name.substr(17));
     if (f == functions.end()) return std::unique_ptr<Kernel>();
     if (args.size() != 3 || !is_number(cells[at(args[0])].value) || !is_number(cells[at(args[1])].value))
@@ -237,7 +237,7 @@ Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, 
     auto compute = [&function = f->second, a = args[0], b = args[1]](const Cells& c) {
       return apply(function, c[at(a)].value, c[at(b)].value);
     };
-    return std::unique_ptr<Kernel>(std::make_unique<NumberKernel>(compute, args[2]));
+    return std::unique_ptr<Kernel>(std::make_unique<ScalarKernel>(compute, args[2]));
   }
   return std::unique_ptr<Kernel>();
 }

@@ -160,8 +160,8 @@ class SizedKernel : public Kernel {
         for (const Dim& dim : cell.tensor.type.shape.dims()) key.push_back(dim.value());
       else if (const auto* n = std::get_if<std::int64_t>(&cell.value))
         key.push_back(*n);
-      else if (const auto* truth = std::get_if<bool>(&cell.value))
-        key.push_back(*truth);
+      else if (const auto* boolean = std::get_if<bool>(&cell.value))
+        key.push_back(*boolean);
       else if (const auto* real = std::get_if<double>(&cell.value))
         key.push_back(std::bit_cast<std::int64_t>(*real));
     }

@@ -29,14 +29,14 @@ std::partial_ordering compare(const Number& a, const Number& b) {
 
 bool truth(const Number& n) { return real(n) != 0; }
 
-Number number_in(const Tensor& tensor) {
+Number scalar_in(const Tensor& tensor) {
   const DType type = tensor.type.dtype;
   if (is_float(type)) return element_as_double(type, tensor.data.data(), 0);
   return element_as_integer(type, tensor.data.data(), 0);
 }
 
 // An assertion of more numbers is left out: what is shared is computed anew wherever it stands.
-constexpr int most_numbers = 200;
+constexpr int most_scalars = 200;
 
 struct Comparison {
   Operator op;
@@ -62,7 +62,7 @@ class Numbers {
 
   // Empty: it follows from something else. `items`: those that it needs are added.
   Expression of(const Attr* number, std::vector<std::string>& items) const {
-    int left = most_numbers;
+    int left = most_scalars;
     return of(number, items, left);
   }
 
@@ -160,7 +160,7 @@ Assumptions::Assumptions(Graph& graph) {
 
 Status Assumptions::check(const std::vector<Tensor>& tensors) const {
   Items items;
-  for (std::size_t i = 0; i < items_.size(); ++i) items.emplace(items_[i], number_in(tensors[i]));
+  for (std::size_t i = 0; i < items_.size(); ++i) items.emplace(items_[i], scalar_in(tensors[i]));
   for (const Assumption& a : list_) {
     if (truth(a.holds(items))) continue;
     std::vector<std::string> are;

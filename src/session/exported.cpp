@@ -12,7 +12,7 @@
 #include "session/assumptions.h"
 #include "session/by_sizes.h"
 #include "session/graph.h"
-#include "session/numbers_apart.h"
+#include "session/scalar_outputs.h"
 #include "session/stateful.h"
 #include "shaders/compile.h"
 
@@ -20,10 +20,10 @@ namespace tosaic {
 namespace {
 
 // What no TOSA graph says (results as large as values are), or no graph for a device (64-bit integers), runs as its
-// .pte for the target does: delegates, and kernels beside them; `whole`: only conversions of integers.
+// .pte for the target does: delegates, and kernels outside them; `whole`: only conversions of integers.
 Result<RunnablePtr> compiled_to_run(Graph graph, const Source& source, SessionOptions options, const char* target,
                                     bool whole = false) {
-  return_tensors_of_numbers(graph);
+  return_scalars_as_tensors(graph);
   std::vector<std::string> inputs, outputs;
   for (ValueId v : graph.inputs) inputs.push_back(graph[v].name);
   for (ValueId v : graph.outputs) outputs.push_back(graph[v].name);
@@ -99,8 +99,8 @@ Result<RunnablePtr> load_exported(const ExportedProgram& program, const Source& 
                                   const Sink& sink) {
   TOSAIC_TRY(const Method* found, method_of(program, options.method));
   const Method& method = *found;
-  if (source.together->methods.empty())
-    for (const Method& m : program.methods) source.together->methods.push_back(m.name);
+  if (source.by_methods->methods.empty())
+    for (const Method& m : program.methods) source.by_methods->methods.push_back(m.name);
   const bool tosa = !method.graph.nodes.empty() && method.graph.nodes[0].op.is_tosa();  // graph text
   if (tosa) return run_given_graph(method.graph, source, options);
   auto graph = std::make_shared<Graph>(method.graph);
@@ -112,12 +112,12 @@ Result<RunnablePtr> load_exported(const ExportedProgram& program, const Source& 
     const MakeRunnable make = [source, options](Graph at_sizes) {  // when `sink` may be gone
       return asserted_to_run(std::move(at_sizes), source, options, {});
     };
-    return numbers_apart(stateful(by_sizes(std::move(graph), make, std::move(known)), states), method.number_outputs,
-                         method.fixed_outputs);
+    return split_scalar_outputs(stateful(by_sizes(std::move(graph), make, std::move(known)), states),
+                                method.scalar_outputs, method.fixed_outputs);
   }
   TOSAIC_TRY(RunnablePtr made, asserted_to_run(std::move(*graph), source, options, sink));
   made->interface().examples = std::move(known.examples);
-  return numbers_apart(stateful(std::move(made), states), method.number_outputs, method.fixed_outputs);
+  return split_scalar_outputs(stateful(std::move(made), states), method.scalar_outputs, method.fixed_outputs);
 }
 
 }  // namespace tosaic

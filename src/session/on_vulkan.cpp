@@ -63,7 +63,7 @@ class ByShaders : public OnVulkan<vulkan::ComputeModel> {
   std::vector<OperationTime> profile() const override { return operation_times(model_.times()); }
 };
 
-// The host between its pieces.
+// The host between its subgraphs.
 class Hosted : public Runnable {
  public:
   Hosted(Interface interface, delegates::HostedGraph graph)

@@ -129,14 +129,14 @@ Result<RunnablePtr> load_pte(const Source& source, const SessionOptions& options
   how.delegates = all_delegates({graphs, options.vulkan_device, product});
   TOSAIC_CHECK(check_device(program, source, options.device, wanted, sink));
   TOSAIC_TRY(how.data, named_data(source.data));
-  Together& together = *source.together;
-  if (together.methods.empty()) {
-    TOSAIC_TRY(together.memory, runtime::SharedMemory::of(program));
-    for (const pte::Plan& plan : program.plans) together.methods.push_back(plan.name);
+  SharedByMethods& by_methods = *source.by_methods;
+  if (by_methods.methods.empty()) {
+    TOSAIC_TRY(by_methods.memory, runtime::SharedMemory::of(program));
+    for (const pte::Plan& plan : program.plans) by_methods.methods.push_back(plan.name);
   }
-  how.shared = together.memory;
-  const std::string asked = asked_or_only(program, options.method, together.memory != nullptr);
-  std::vector<std::string> names = sizes_of_one_method(program, asked, together.memory != nullptr);
+  how.shared = by_methods.memory;
+  const std::string asked = asked_or_only(program, options.method, by_methods.memory != nullptr);
+  std::vector<std::string> names = sizes_of_one_method(program, asked, by_methods.memory != nullptr);
   if (names.empty()) names = {asked};
   std::vector<RunnablePtr> methods;
   for (const std::string& name : names) {

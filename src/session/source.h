@@ -15,7 +15,7 @@
 namespace tosaic {
 
 // What sessions of the methods of one program have in common.
-struct Together {
+struct SharedByMethods {
   std::atomic<bool> busy{false};  // one of them runs
   std::vector<std::string> methods;
   std::shared_ptr<runtime::SharedMemory> memory;  // null: they keep nothing together
@@ -26,7 +26,8 @@ struct Source {
   Bytes file;                                      // .pte, .tosa, .vgf, .pt2 or graph text; or
   std::shared_ptr<const ExportedProgram> program;  // one that was read already
   std::vector<NamedFile> data;
-  std::shared_ptr<Together> together = std::make_shared<Together>();  // filled by the first of them that is loaded
+  std::shared_ptr<SharedByMethods> by_methods =
+      std::make_shared<SharedByMethods>();  // filled by the first of them that is loaded
 };
 
 // Errors: run.unknown-format, run.device, those of the formats, delegates and kernels.

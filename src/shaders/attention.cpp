@@ -19,11 +19,11 @@ class Search {
   std::optional<Attention> from(std::uint32_t scores) {
     Attention found;
     found.scores = scores;
-    const ValueId score = behind_views(uses_, uses_.node(scores).outputs[0]);
+    const ValueId score = skip_views(uses_, uses_.node(scores).outputs[0]);
     const auto ends = [&](ValueId v, const std::vector<std::uint32_t>& between) {
       std::vector<std::uint32_t> nodes{scores};
       nodes.insert(nodes.end(), between.begin(), between.end());
-      const auto last = softmax_of(behind_views(uses_, v), nodes);
+      const auto last = softmax_of(skip_views(uses_, v), nodes);
       if (!last) return false;
       found.values = *last;
       nodes.push_back(*last);
@@ -35,7 +35,7 @@ class Search {
     };
     const plan::Fusing fusing{can_, most_nodes, true};
     const bool found_any =
-        plan::longest_tail(uses_, fusing, score,
+        plan::longest_epilogue(uses_, fusing, score,
                            [&](const auto& tail) { return ends(uses_.node(tail.back()).outputs[0], tail); }) ||
         ends(score, {});
     if (!found_any) return std::nullopt;
@@ -74,7 +74,7 @@ class Search {
     const auto weight = part ? only_user(out(*part), tosa::op::mul) : std::nullopt;
     if (!weight || std::ranges::find(uses_.node(*weight).inputs, e) == uses_.node(*weight).inputs.end())
       return std::nullopt;
-    const ValueId weights = behind_views(uses_, out(*weight));
+    const ValueId weights = skip_views(uses_, out(*weight));
     const auto values = only_user(weights, tosa::op::matmul);
     if (!values || uses_.node(*values).inputs[0] != weights || uses_.node(*values).inputs[1] == weights)
       return std::nullopt;

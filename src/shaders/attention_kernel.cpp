@@ -4,10 +4,10 @@
 
 #include "shaders/attention.h"
 #include "shaders/elements.h"
-#include "shaders/factors.h"
+#include "shaders/fetched_operand.h"
 #include "shaders/functions.h"
-#include "shaders/placed.h"
-#include "shaders/tile_sums.h"
+#include "shaders/strided_operand.h"
+#include "shaders/tile_accumulators.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -55,11 +55,11 @@ static_assert(std::ranges::all_of(tiles, fits));
 
 // Rows of halves: of queries, keys or values.
 struct Factor {
-  Factor(Kernel& s, const Placed& placed, const Dim& pitch, std::int64_t wide)
-      : halves(s, DType::f16, std::nullopt, wide, Fetched::As::halves) {
-    halves.bind(placed.value);
-    begin = s.param(halves.units(placed.offset));
-    batches = s.param(halves.units(placed.batches));
+  Factor(Kernel& s, const StridedMatrices& strided, const Dim& pitch, std::int64_t wide)
+      : halves(s, DType::f16, std::nullopt, wide, Fetched::As::f16) {
+    halves.bind(strided.value);
+    begin = s.param(halves.units(strided.offset));
+    batches = s.param(halves.units(strided.batches));
     apart = s.param(halves.units(pitch));
     width = s.param(wide / unit);
   }
@@ -117,7 +117,7 @@ class Online {
     });
   }
 
-  TileSums results() {
+  TileAccumulators results() {
     share_number(sum_->get());
     share_factor(reciprocal(all_of_row([](Value a, Value b) { return a + b; })));
     s_.barrier();
@@ -158,7 +158,7 @@ class Online {
   }
   Value place_of(std::uint32_t i) { return s_.local() + static_cast<std::int64_t>(i * tile_.invocations()); }
 
-  // Of a subgroup, matrices beside each other.
+  // Of a subgroup, matrices next to each other.
   Value begin_of_scores() { return row_ * (matrix_side * tile_.score_pitch()); }
   void make_scores() {
     const std::uint32_t own = tile_.keys / tile_.across / matrix_side, side = matrix_side * tile_.factor_pitch();
@@ -221,7 +221,7 @@ class Online {
     return list[0];
   }
 
-  // In the place of scores. What was summed before is to be multiplied by the row's factor.
+  // In place of scores. What was summed before is to be multiplied by the row's factor.
   void make_weights(const std::vector<Value>& scores) {
     const Value before = most_->get(), now = larger_of(before, all_of_row(larger_of));
     most_->set(now);
@@ -233,7 +233,7 @@ class Online {
     for (std::uint32_t i = 0; i < own_eights(); ++i) {
       Quad words;
       for (std::size_t q = 0; q < 4; ++q)
-        words[q] = s_.packed_halves(weights[i * unit + 2 * q], weights[i * unit + 2 * q + 1]);
+        words[q] = s_.packed_f16(weights[i * unit + 2 * q], weights[i * unit + 2 * q + 1]);
       s_.store(memory_, begin_of_line() + own_eight(i), s_.vector(words));
     }
     Value sum = sum_->get() * rescale;
@@ -292,12 +292,12 @@ MadeList make_attention(const Work& work, const Attention& attention, const Fini
   const auto tile =
       std::ranges::find_if(tiles, [&](const AttentionTile& t) { return t.width >= std::max(deep, columns); });
   const auto is_half = [&](ValueId v) { return graph[v].type.dtype == DType::f16; };
-  if (!packs_halves(work) || tile == std::end(tiles) || deep % unit != 0 || columns % unit != 0 ||
-      rows < fewest_queries || !is_half(scores.inputs[0]) || !is_half(scores.inputs[1]) || !is_half(values.inputs[1]))
+  if (!packs_f16(work) || tile == std::end(tiles) || deep % unit != 0 || columns % unit != 0 || rows < fewest_queries ||
+      !is_half(scores.inputs[0]) || !is_half(scores.inputs[1]) || !is_half(values.inputs[1]))
     return std::nullopt;
-  const Placed q = placed_operand(work, scores.inputs[0], unit, false, true),
-               k = placed_operand(work, scores.inputs[1], unit, true, true),
-               v = placed_operand(work, values.inputs[1], unit, false);
+  const StridedMatrices q = find_strided_operand(work, scores.inputs[0], unit, false, true),
+                        k = find_strided_operand(work, scores.inputs[1], unit, true, true),
+                        v = find_strided_operand(work, values.inputs[1], unit, false);
   if (!k.is_by_columns()) return std::nullopt;
   Attention scaled = attention;
   scaled.factor = q.factor * k.factor;

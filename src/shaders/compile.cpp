@@ -5,10 +5,10 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "shaders/coded_weights.h"
-#include "shaders/halves.h"
+#include "shaders/half_precision.h"
+#include "shaders/index_bounds.h"
 #include "shaders/kernels.h"
-#include "shaders/places.h"
+#include "shaders/quantised_weights.h"
 #include "shaders/steps.h"
 
 namespace tosaic::shaders {
@@ -23,7 +23,7 @@ std::int64_t at_bounds(const Dim& dim) {
   return dim.with([](const Symbol& s) { return Dim(most(Dim(s))); }).value();
 }
 
-// That dispatches beside each other may take for it, and a quarter of what there is.
+// That dispatches next to each other may take for it, and a quarter of what there is.
 constexpr std::uint64_t most_bytes_more = std::uint64_t{4} << 20;
 
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
@@ -36,7 +36,7 @@ class Constants {
     for (auto [at, end] = known_.equal_range(glance); at != end; ++at)
       if (at->second.bytes == bytes) return range(at->second.offset, bytes.size());
     const std::uint64_t offset = all_.size();
-    known_.emplace(glance, Placed{bytes, offset});
+    known_.emplace(glance, StoredConstant{bytes, offset});
     all_.append(bytes);
     all_.zeros(rounded_up(offset + std::max<std::size_t>(bytes.size(), 1), vulkan_program::alignment) - all_.size());
     return range(offset, bytes.size());
@@ -44,14 +44,14 @@ class Constants {
   const Rope& all() const { return all_; }
 
  private:
-  struct Placed {
+  struct StoredConstant {
     Bytes bytes;
     std::uint64_t offset;
   };
   static Range range(std::uint64_t offset, std::size_t bytes) {
     return {Arena::constants, false, View::buffer, offset, rounded_up(std::max<std::size_t>(bytes, 1), 4)};
   }
-  std::unordered_multimap<std::uint64_t, Placed> known_;
+  std::unordered_multimap<std::uint64_t, StoredConstant> known_;
   Rope all_;
 };
 
@@ -59,20 +59,21 @@ class Assembly {
  public:
   Assembly(const Graph& graph, Precision precision)
       : given_(graph),
-        halves_(precision == Precision::fp16 ? std::optional(in_halves(graph)) : std::nullopt),
+        halves_(precision == Precision::fp16 ? std::optional(in_half_precision(graph)) : std::nullopt),
         graph_(halves_ ? *halves_ : graph),
         uses_(graph_),
         largest_(graph_) {
     for (tosaic::Value& value : largest_.values) value.type = largest(value.type);
   }
 
-  bool keeps_halves() const { return keeps_halves_; }
+  bool keeps_f16() const { return keeps_f16_; }
 
   Result<vulkan_program::Program> make(std::span<const vulkan_program::TierId> tiers) {
     place_interface();
-    const auto places = places_of_inputs(given_);
-    for (std::size_t i = 0; i < places.size(); ++i)
-      if (places[i]) program_.inputs[i].rows = places[i]->end, program_.inputs[i].first_row = places[i]->first;
+    const auto index_bounds = find_index_bounds(given_);
+    for (std::size_t i = 0; i < index_bounds.size(); ++i)
+      if (index_bounds[i])
+        program_.inputs[i].rows = index_bounds[i]->end, program_.inputs[i].first_row = index_bounds[i]->first;
     for (std::size_t i = 0; i < tiers.size(); ++i) {
       const Work work = work_of(tiers[i]);
       // Devices of one that another one is equal to run that.
@@ -141,7 +142,7 @@ class Assembly {
     steps = std::move(by_level);
   }
 
-  Work work_of(TierId tier) { return {graph_, uses_, tier, halves_.has_value(), nullptr, &coded_}; }
+  Work work_of(TierId tier) { return {graph_, uses_, tier, halves_.has_value(), nullptr, &matrices_}; }
 
   void place_interface() {
     std::uint64_t end = 0;
@@ -164,7 +165,7 @@ class Assembly {
   }
 
   Range range_of(ValueId v) {
-    keeps_halves_ |= graph_[v].type.dtype != given_[v].type.dtype;
+    keeps_f16_ |= graph_[v].type.dtype != given_[v].type.dtype;
     const plan::Location& at = memory_.location[v];
     const std::uint64_t bytes = rounded_up(std::max<std::size_t>(largest_[v].type.storage_bytes(), 1), 4);
     switch (at.home) {
@@ -221,11 +222,11 @@ class Assembly {
   const Graph& graph_;
   const plan::Uses uses_;
   Graph largest_;  // with each size at its bound: what memory is planned for
-  CodedMatrices coded_;
+  QuantisedMatrices matrices_;
   plan::Memory memory_;
   vulkan_program::Program program_;
   Constants constants_;
-  bool keeps_halves_ = false;
+  bool keeps_f16_ = false;
   std::uint64_t scratch_ = 0;                                 // of the step, where it lies
   std::unordered_map<std::uint64_t, std::uint32_t> modules_;  // of a tier, by their hash
 };
@@ -233,11 +234,11 @@ class Assembly {
 }  // namespace
 
 Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
-                                        Precision precision, bool* keeps_halves) {
-  const std::optional<Graph> coded = with_codes(graph);
-  Assembly assembly(coded ? *coded : graph, precision);
+                                        Precision precision, bool* keeps_f16) {
+  const std::optional<Graph> with_weights = keep_quantised_weights(graph);
+  Assembly assembly(with_weights ? *with_weights : graph, precision);
   auto made = assembly.make(tiers);
-  if (keeps_halves) *keeps_halves = assembly.keeps_halves();
+  if (keeps_f16) *keeps_f16 = assembly.keeps_f16();
   return made;
 }
 

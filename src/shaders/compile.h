@@ -17,12 +17,12 @@ std::optional<tosa::Violation> refusal(const tosa::View& view);
 // The standard as far as there are shaders, with `refusal` as the product's rules.
 tosa::Spec spec();
 
-// How floats of f32 are kept between dispatches: as they are, or activations and weights in 16 bits (halves.h).
+// How floats of f32 are kept between dispatches: as they are, or activations and weights in 16 bits (half_precision.h).
 enum class Precision : std::uint8_t { fp32, fp16 };
 
-// With these tiers. Errors: vulkan.no-kernel and its like, with the node's place. `keeps_halves`: whether any value of
-// f32 is kept in 16 bits; programs of codes or of f16 have none.
+// With these tiers. Errors: vulkan.no-kernel and its like, with the node's location. `keeps_f16`: whether any value of
+// f32 is kept in 16 bits; programs of quantised values or of f16 have none.
 Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
-                                        Precision precision = Precision::fp32, bool* keeps_halves = nullptr);
+                                        Precision precision = Precision::fp32, bool* keeps_f16 = nullptr);
 
 }  // namespace tosaic::shaders

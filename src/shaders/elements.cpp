@@ -16,7 +16,7 @@ struct Call {
   Kernel& s;
   const tosa::View& view;
   const Operands& in;
-  const Place& place;
+  const ElementIndex& element_index;
   Value a() const { return in[0]; }
   Value b() const { return in[1]; }
   DType from() const { return view.in(0).dtype; }
@@ -70,8 +70,8 @@ Value rescale(const Call& c) {
   Value multiplier, shift;
   const auto multipliers = *c.view.constant_integers(1), shifts = *c.view.constant_integers(2);
   if (multipliers.size() > 1) {
-    multiplier = c.place.of_channel(s, narrow_list(multipliers));
-    shift = c.place.of_channel(s, narrow_list(shifts));
+    multiplier = c.element_index.of_channel(s, narrow_list(multipliers));
+    shift = c.element_index.of_channel(s, narrow_list(shifts));
   } else {
     multiplier = s.param(multipliers[0]);
     shift = s.param(shifts[0]);
@@ -130,7 +130,7 @@ Value cast(const Call& c) {
   Kernel& s = c.s;
   const Value x = c.a();
   const bool from_float = is_float(c.from()), to_float = is_float(c.to());
-  if (x.kind == Kind::truth)
+  if (x.kind == Kind::boolean)
     return to_float ? s.select(x, s.real(1), s.real(0)) : s.select(x, s.integer(1), s.integer(0));
   if (c.to() == DType::boolean) return from_float ? !(x == s.real(0)) : x != s.integer(0);
   if (!from_float && to_float) return s.signed_to_real(c.to() == DType::bf16 ? rounded_to_odd(x) : x);
@@ -239,12 +239,13 @@ const Row* row_of(const Node& node) {
 
 bool has_element_shader(const tosa::View& view) { return row_of(view.node()) != nullptr; }
 
-Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& operands, const Place& place) {
-  const Value result = row_of(view.node())->make({kernel, view, operands, place});
-  return kernel.work().in_halves ? result : rounded(result, view.out().dtype);
+Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& operands,
+              const ElementIndex& element_index) {
+  const Value result = row_of(view.node())->make({kernel, view, operands, element_index});
+  return kernel.work().in_half_precision ? result : rounded(result, view.out().dtype);
 }
 
-Value Place::of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) const {
+Value ElementIndex::of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) const {
   const bool whole = quads_ && is_multiple(last_, 4);
   const Buffer numbers = kernel.constant(DType::i32, Bytes::of(list), whole);
   const Value last = kernel.param(last_);
@@ -328,16 +329,16 @@ Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std:
   }
   const Dim last = e.shape.rank() == 0 ? Dim(1) : e.shape[e.shape.rank() - 1];
   for (const auto& call : e.calls) {
-    const Place place(index, last, lanes > 1);
+    const ElementIndex element_index(index, last, lanes > 1);
     Quad& made = results.emplace_back();
     kernel.repeat(static_cast<int>(lanes), [&](int lane) {
       std::vector<Value> operands;
       for (int o : call.operands)
         operands.push_back((o >= 0 ? inputs[static_cast<std::size_t>(o)]
                                    : results[static_cast<std::size_t>(~o)])[static_cast<std::size_t>(lane)]);
-      place.lane = lane;
+      element_index.lane = lane;
       made[static_cast<std::size_t>(lane)] =
-          element(kernel, tosa::View(graph, graph.nodes[call.node]), operands, place);
+          element(kernel, tosa::View(graph, graph.nodes[call.node]), operands, element_index);
     });
   }
   return results.back();

@@ -10,10 +10,10 @@
 namespace tosaic::shaders {
 
 // The place of the element, or of the first of four: what an operator needs that does not treat all alike.
-class Place {
+class ElementIndex {
  public:
   // `index` in row-major order; `last`: size of the last dim, that of channels.
-  Place(Value index, Dim last, bool quads = false) : index_(index), last_(last), quads_(quads) {}
+  ElementIndex(Value index, Dim last, bool quads = false) : index_(index), last_(last), quads_(quads) {}
   // The channel's number of a list, for element `lane` of four.
   Value of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) const;
   mutable int lane = 0;
@@ -28,7 +28,8 @@ class Place {
 // Is there a shader for this elementwise node?
 bool has_element_shader(const tosa::View& view);
 // What the node makes of the elements of its walked operands.
-Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& operands, const Place& place);
+Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& operands,
+              const ElementIndex& element_index);
 
 // The element at `index` of the expression's result. `known`: operands that were computed already, and their elements.
 using Known = std::map<ValueId, Value>;

@@ -10,8 +10,8 @@ namespace {
 constexpr std::int64_t shortest = 16, most_parts = 128, neighbours = 16;
 constexpr std::uint32_t group_size = 128;
 
-// How many invocations go along a line, and how many lines a group has. Lines whose elements lie apart stand beside
-// each other, so that neighbouring invocations read neighbours.
+// How many invocations go along a line, and how many lines a group has. Lines whose elements lie apart stand
+// next to each other, so that neighbouring invocations read neighbours.
 struct Division {
   bool dense;
   std::uint32_t parts, lines;

@@ -18,7 +18,7 @@ MadeList make_gather(const Work& work, const Node& node, const Finish& end) {
   return one(s);
 }
 
-// The values as they are, then the rows that replace some. Nothing is fused behind it.
+// The values as they are, then the rows that replace some. Nothing is fused after it.
 MadeList make_scatter(const Work& work, const Node& node, const Finish& end) {
   if (end.output() != end.root()) return std::nullopt;
   const tosa::View view(work.graph, node);

@@ -9,12 +9,12 @@ bool reads_texels(TierId tier) { return tier == TierId::cpu; }
 bool shares_memory(TierId tier) { return tier != TierId::cpu; }
 bool has_dots(TierId tier) { return tier == TierId::dot || tier == TierId::coopmat; }
 
-bool packs_halves(const Work& work) { return work.in_halves && work.tier == TierId::coopmat; }
+bool packs_f16(const Work& work) { return work.in_half_precision && work.tier == TierId::coopmat; }
 
 Kernel::Kernel(const Work& work, std::string name, const Dim& invocations, std::uint32_t group_size)
     : Shader(group_size), work_(work) {
   made_.name = std::move(name);
-  if (packs_halves(work)) pack_halves_by_device();
+  if (packs_f16(work)) pack_f16_by_device();
   made_.group_size = group_size;
   made_.invocations = invocations;
   index_ = invocation();
@@ -23,7 +23,7 @@ Kernel::Kernel(const Work& work, std::string name, const Dim& invocations, std::
 
 Kernel::Kernel(const Work& work, std::string name, const Groups& groups) : Shader(groups.size), work_(work) {
   made_.name = std::move(name);
-  if (packs_halves(work)) pack_halves_by_device();
+  if (packs_f16(work)) pack_f16_by_device();
   made_.group_size = groups.size;
   made_.invocations = groups.count * std::int64_t{groups.size};
 }

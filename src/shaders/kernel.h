@@ -17,19 +17,19 @@ namespace tosaic::shaders {
 using vulkan_program::TierId;
 using vulkan_program::TierSet;
 
-struct CodedMatrices;
+struct QuantisedMatrices;
 
 // What kernels are made for.
 struct Work {
   const Graph& graph;
   const plan::Uses& uses;  // of the graph
   TierId tier;
-  bool in_halves = false;  // f16 is how values are kept, and nothing that operators round to (halves.h)
-  // Values that nobody stores, as their elements went where a movement takes them: none is read by looking through
-  // that.
+  bool in_half_precision = false;  // f16 is how values are kept, and nothing that operators round to (half_precision.h)
+  // Values that nobody stores, as their elements went where a data layout operator takes them: none is read by looking
+  // through that.
   const std::vector<bool>* unstored = nullptr;
   bool is_stored(ValueId v) const { return !unstored || !(*unstored)[v]; }
-  CodedMatrices* coded = nullptr;  // those that have been packed already (coded_weights.h)
+  QuantisedMatrices* matrices = nullptr;  // those that have been packed already (quantised_weights.h)
 };
 
 // Bindings of one dispatch. Vulkan promises four; the devices of the last ten years have sixteen and more.
@@ -39,10 +39,10 @@ inline constexpr std::size_t most_buffers = 12;
 bool reads_texels(TierId tier);
 // Do invocations of a group share memory in it?
 bool shares_memory(TierId tier);
-// Does it multiply four codes in a word by four others?
+// Does it multiply four quantised values in a word by four others?
 bool has_dots(TierId tier);
 // Is f16 no operator's result but how values are kept, and the way that the last bit goes the device's?
-bool packs_halves(const Work& work);
+bool packs_f16(const Work& work);
 
 // Memory that a node's dispatches pass among themselves, at an offset from its beginning.
 struct Scratch {
@@ -95,7 +95,7 @@ class Kernel : public Shader {
   // By groups: there is no index(), and there may be more of them than asked for.
   Kernel(const Work& work, std::string name, const Groups& groups);
 
-  // Is the last bit of a reciprocal one that codes may depend on?
+  // Is the last bit of a reciprocal one that quantised values may depend on?
   bool rounds_reciprocals = false;
 
   const Work& work() const { return work_; }

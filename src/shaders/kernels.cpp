@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "shaders/coded_weights.h"
 #include "shaders/elements.h"
-#include "shaders/placed.h"
 #include "shaders/product.h"
+#include "shaders/quantised_weights.h"
+#include "shaders/strided_operand.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -21,13 +21,13 @@ constexpr KernelRow rows[] = {
     {tosa::op::argmax, make_argmax},
     {tosa::op::avg_pool2d, make_shared_pool, sharing, has_one_window},
     {tosa::op::avg_pool2d, make_pool},
-    {tosa::op::conv2d, make_row_codes_by_codes, sharing, takes_few_rows_by_codes},
-    {tosa::op::conv2d, make_tiled_codes_by_codes, sharing, takes_many_rows_by_codes},
-    {tosa::op::conv2d, make_subgroup_codes_by_codes, tiers_of(TierId::cpu), takes_many_rows_by_codes},
-    {tosa::op::conv2d, make_codes_by_codes, vulkan_program::all_tiers, takes_codes_by_codes},
-    {tosa::op::conv2d, make_coded_row_product, sharing, takes_few_coded_rows},
-    {tosa::op::conv2d, make_coded_tiled_product, sharing, takes_coded_product},
-    {tosa::op::conv2d, make_coded_product, vulkan_program::all_tiers, takes_coded_product},
+    {tosa::op::conv2d, make_int8_row_gemm, sharing, takes_few_int8_rows},
+    {tosa::op::conv2d, make_tiled_int8_gemm, sharing, takes_many_int8_rows},
+    {tosa::op::conv2d, make_subgroup_int8_gemm, tiers_of(TierId::cpu), takes_many_int8_rows},
+    {tosa::op::conv2d, make_int8_gemm, vulkan_program::all_tiers, takes_int8_gemm},
+    {tosa::op::conv2d, make_quantised_row_product, sharing, takes_few_quantised_rows},
+    {tosa::op::conv2d, make_quantised_tiled_product, sharing, takes_quantised_product},
+    {tosa::op::conv2d, make_quantised_product, vulkan_program::all_tiers, takes_quantised_product},
     {tosa::op::conv2d, make_subgroup_convolution, tiers_of(TierId::cpu), takes_subgroup_convolution},
     {tosa::op::conv2d, make_row_product, sharing, has_few_rows},
     {tosa::op::conv2d, make_matrix_convolution, matrices, takes_matrix_convolution, false, true},
@@ -42,15 +42,15 @@ constexpr KernelRow rows[] = {
     {tosa::op::depthwise_conv2d, make_block_depthwise, tiers_of(TierId::cpu), takes_block_depthwise},
     {tosa::op::depthwise_conv2d, make_depthwise},
     {tosa::op::fft2d, make_fourier},
-    {tosa::op::gather, make_coded_gather, vulkan_program::all_tiers, takes_coded_gather},
+    {tosa::op::gather, make_quantised_gather, vulkan_program::all_tiers, takes_quantised_gather},
     {tosa::op::gather, make_gather},
-    {tosa::op::matmul, make_row_codes_by_codes, sharing, takes_few_rows_by_codes},
-    {tosa::op::matmul, make_tiled_codes_by_codes, sharing, takes_many_rows_by_codes},
-    {tosa::op::matmul, make_subgroup_codes_by_codes, tiers_of(TierId::cpu), takes_many_rows_by_codes},
-    {tosa::op::matmul, make_codes_by_codes, vulkan_program::all_tiers, takes_codes_by_codes},
-    {tosa::op::matmul, make_coded_row_product, sharing, takes_few_coded_rows},
-    {tosa::op::matmul, make_coded_tiled_product, sharing, takes_coded_product},
-    {tosa::op::matmul, make_coded_product, vulkan_program::all_tiers, takes_coded_product},
+    {tosa::op::matmul, make_int8_row_gemm, sharing, takes_few_int8_rows},
+    {tosa::op::matmul, make_tiled_int8_gemm, sharing, takes_many_int8_rows},
+    {tosa::op::matmul, make_subgroup_int8_gemm, tiers_of(TierId::cpu), takes_many_int8_rows},
+    {tosa::op::matmul, make_int8_gemm, vulkan_program::all_tiers, takes_int8_gemm},
+    {tosa::op::matmul, make_quantised_row_product, sharing, takes_few_quantised_rows},
+    {tosa::op::matmul, make_quantised_tiled_product, sharing, takes_quantised_product},
+    {tosa::op::matmul, make_quantised_product, vulkan_program::all_tiers, takes_quantised_product},
     {tosa::op::matmul, make_matrix_matmul, matrices, takes_matrix_matmul, true},
     {tosa::op::matmul, make_tiled_matmul, sharing, has_narrow_sums, true},
     {tosa::op::matmul, make_subgroup_matmul, tiers_of(TierId::cpu), takes_subgroup_matmul},
@@ -83,9 +83,9 @@ std::span<const KernelRow> kernel_rows(const Node& node) {
 }
 
 bool has_same_kernels(const Work& a, const Work& b) {
-  if (reads_texels(a.tier) != reads_texels(b.tier) || packs_halves(a) != packs_halves(b)) return false;
-  const auto by_codes = [&](const Node& node) { return takes_codes_by_codes(tosa::View(a.graph, node)); };
-  if (has_dots(a.tier) != has_dots(b.tier) && std::ranges::any_of(a.graph.nodes, by_codes)) return false;
+  if (reads_texels(a.tier) != reads_texels(b.tier) || packs_f16(a) != packs_f16(b)) return false;
+  const auto by_int8 = [&](const Node& node) { return takes_int8_gemm(tosa::View(a.graph, node)); };
+  if (has_dots(a.tier) != has_dots(b.tier) && std::ranges::any_of(a.graph.nodes, by_int8)) return false;
   const auto differs = [&](const Node& node, const KernelRow& row) {
     if (row.tiers.has(a.tier) == row.tiers.has(b.tier)) return false;
     try {
@@ -98,8 +98,9 @@ bool has_same_kernels(const Work& a, const Work& b) {
 }
 
 Value Finish::finished(Kernel& kernel, Value index, Value element) const {
-  if (element.kind == Kind::real && !kernel.work().in_halves) element = rounded(element, kernel.type(root_).dtype);
-  return tail_ ? evaluate(kernel, *tail_, index, {{root_, element}}) : element;
+  if (element.kind == Kind::real && !kernel.work().in_half_precision)
+    element = rounded(element, kernel.type(root_).dtype);
+  return epilogue_ ? evaluate(kernel, *epilogue_, index, {{root_, element}}) : element;
 }
 
 void Finish::store(Kernel& kernel, Value index, Value element) const {
@@ -111,11 +112,11 @@ void Finish::store_finished(Kernel& kernel, Value index, Value finished) const {
 
 Quad Finish::finished_quad(Kernel& kernel, Value quad, const Quad& elements) const {
   Quad all = elements;
-  if (tail_ && walks_by_quads(kernel.graph(), *tail_)) {
-    if (!kernel.work().in_halves)
+  if (epilogue_ && walks_by_quads(kernel.graph(), *epilogue_)) {
+    if (!kernel.work().in_half_precision)
       for (Value& e : all)
         if (e.kind == Kind::real) e = rounded(e, kernel.type(root_).dtype);
-    return evaluate_quad(kernel, *tail_, quad * 4, {{root_, all}});
+    return evaluate_quad(kernel, *epilogue_, quad * 4, {{root_, all}});
   }
   kernel.repeat(4, [&](int q) {
     Value& e = all[static_cast<std::size_t>(q)];
@@ -133,14 +134,14 @@ void Finish::store_finished(Kernel& kernel, Value quad, const Quad& all) const {
 
 bool Finish::has_quads(const Graph& graph, const Dim& row) const {
   if (!is_multiple(row, 4)) return false;
-  return tail_ ? shaders::has_quads(graph, *tail_) : shaders::has_quads(graph[root_].type.dtype);
+  return epilogue_ ? shaders::has_quads(graph, *epilogue_) : shaders::has_quads(graph[root_].type.dtype);
 }
 
 void Finish::store_from(Kernel& kernel, Value index, const Quad& elements) const {
   Quad four = elements;
   for (Value& e : four)
     if (e.kind == Kind::real) e = rounded(e, kernel.type(root_).dtype);
-  if (tail_) four = evaluate_quad(kernel, *tail_, index, {{root_, four}});
+  if (epilogue_) four = evaluate_quad(kernel, *epilogue_, index, {{root_, four}});
   kernel.store_quad(kernel.output(output(), true), shift_right_unsigned(index, kernel.integer(2)), four);
 }
 

@@ -15,22 +15,22 @@ namespace tosaic::shaders {
 // are computed with it.
 class Finish {
  public:
-  Finish(ValueId root, const plan::Expression* tail) : root_(root), tail_(tail) {}
+  Finish(ValueId root, const plan::Expression* epilogue) : root_(root), epilogue_(epilogue) {}
   ValueId root() const { return root_; }
-  ValueId output() const { return tail_ ? tail_->output : root_; }
+  ValueId output() const { return epilogue_ ? epilogue_->output : root_; }
   // Of matrices whose elements are not stored in their order: how far apart batches and rows lie.
   struct Strides {
     Dim batches, rows;
   };
-  Finish(ValueId root, const Strides& strides) : root_(root), tail_(nullptr), strides_(strides) {}
+  Finish(ValueId root, const Strides& strides) : root_(root), epilogue_(nullptr), strides_(strides) {}
   const std::optional<Strides>& strides() const { return strides_; }
-  // Nothing of it is stored: the same dispatch goes on with a depthwise convolution that reads it (depthwise_behind.h).
+  // Nothing of it is stored: the same dispatch goes on with a depthwise convolution that reads it (fused_depthwise.h).
   struct Behind {
     const Node* node;
     const Finish* end;  // what happens to that one's elements
   };
-  Finish(ValueId root, const plan::Expression* tail, const Behind& behind)
-      : root_(root), tail_(tail), behind_(behind) {}
+  Finish(ValueId root, const plan::Expression* epilogue, const Behind& behind)
+      : root_(root), epilogue_(epilogue), behind_(behind) {}
   const std::optional<Behind>& behind() const { return behind_; }
   // Element `index` of the result, in row-major order.
   void store(Kernel& kernel, Value index, Value element) const;
@@ -41,7 +41,7 @@ class Finish {
   Quad finished_quad(Kernel& kernel, Value quad, const Quad& elements) const;
   void store_finished(Kernel& kernel, Value quad, const Quad& finished) const;
   // Four of them: `index` is a multiple of four. May a kernel that makes rows of `row` elements, four neighbours at a
-  // time, store all of them so? Its own rows decide: the result may be seen in another shape behind it (root()).
+  // time, store all of them so? Its own rows decide: the result may be seen in another shape after it (root()).
   bool has_quads(const Graph& graph, const Dim& row) const;
   void store_from(Kernel& kernel, Value index, const Quad& elements) const;
   // One or four, from element `index` on.
@@ -49,12 +49,12 @@ class Finish {
 
  private:
   ValueId root_;
-  const plan::Expression* tail_;
+  const plan::Expression* epilogue_;
   std::optional<Strides> strides_;
   std::optional<Behind> behind_;
 };
 
-// Dispatches in order. nullopt: this kernel does not fit, with its tail.
+// Dispatches in order. nullopt: this kernel does not fit, with its epilogue.
 using MadeList = std::optional<std::vector<Made>>;
 
 struct KernelRow {
@@ -77,7 +77,7 @@ MadeList one(Kernel& kernel);
 
 MadeList make_convolution(const Work&, const Node&, const Finish&);  // conv2d, conv3d
 MadeList make_tiled_convolution(const Work&, const Node&, const Finish&);
-// By dot products of codes.
+// By dot products of quantised values.
 bool takes_dot_convolution(const tosa::View& view);
 MadeList make_dot_convolution(const Work&, const Node&, const Finish&);
 MadeList make_row_product(const Work&, const Node&, const Finish&);
@@ -110,7 +110,7 @@ MadeList make_resize(const Work&, const Node&, const Finish&);
 
 // An elementwise expression by itself.
 MadeList make_elementwise(const Work& work, const plan::Expression& expression);
-// The same stored where a movement takes each element; nullopt, too: it is not one move of all of them.
+// The same stored where a data layout operator takes each element; nullopt, too: it is not one move of all of them.
 MadeList make_moved_elementwise(const Work& work, const plan::Expression& expression, const Node& movement);
 // TRANSPOSE, SLICE, PAD, ...; nullopt, too: the node moves nothing.
 MadeList make_movement(const Work& work, const Node& node);

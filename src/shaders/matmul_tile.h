@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the tile of a workgroup lies in a batched matrix product, for kernels that multiply tiles of any kind.
 #pragma once
-#include "shaders/factors.h"
-#include "shaders/placed.h"
+#include "shaders/fetched_operand.h"
+#include "shaders/strided_operand.h"
 
 namespace tosaic::shaders {
 
 // An operand and its strides.
 struct MatmulOperand {
   const Fetched& fetched;
-  const Placed& placed;
+  const StridedMatrices& strided;
 };
 
 // A product of `batches` matrices of rows x columns, summed over `depth`, in tiles of tile_rows x tile_columns.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and convolutions of halves, whose sums of 32 bits subgroups make by matrices of 16 x 16: the tiles of
 // both factors lie in memory that the group shares, as in product.cpp.
-#include "shaders/depthwise_behind.h"
-#include "shaders/factors.h"
+#include "shaders/fetched_operand.h"
+#include "shaders/fused_depthwise.h"
 #include "shaders/matmul_tile.h"
 #include "shaders/matrix_tile.h"
-#include "shaders/placed.h"
 #include "shaders/product.h"
-#include "shaders/tile_sums.h"
+#include "shaders/strided_operand.h"
+#include "shaders/tile_accumulators.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -69,10 +69,10 @@ class MatrixProduct {
   void give(const Sink& sink, Value first_row) {
     for (std::uint32_t pass = 0; pass < tile_.passes; ++pass) {
       if (pass > 0) s_.barrier();
-      sink.take(shared_sums(pass), first_row + pass * (tile_.rows / tile_.passes));
+      sink.take(shared_accumulators(pass), first_row + pass * (tile_.rows / tile_.passes));
     }
   }
-  TileSums shared_sums(std::uint32_t pass) {
+  TileAccumulators shared_accumulators(std::uint32_t pass) {
     share_sums(pass);
     return {memory_,     Kind::real,        tile_.rows / tile_.passes, tile_.columns,
             tile_.split, tile_.sum_pitch(), tile_.invocations()};
@@ -177,7 +177,7 @@ class MatrixProduct {
   std::vector<MatrixVariable> sums_;
 };
 
-bool is_of_halves(const tosa::View& view) {
+bool is_f16_matrix(const tosa::View& view) {
   return view.in(0).dtype == DType::f16 && view.in(1).dtype == DType::f16 && is_float(view.out().dtype);
 }
 
@@ -194,28 +194,28 @@ MadeList matrices_before_depthwise(const Work& work, const Node& node, const Fin
   MatrixProduct product(s, tile);
   const Value tiles_across = s.param(across), first_column = s.group() % tiles_across * tile.columns;
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
-  DepthwiseBehind windows_behind(s, *end.behind(), regions, s.group() / tiles_across, first_column, all_columns,
-                                 tile.columns, tile.invocations());
-  Fetched left(s, DType::f16, std::nullopt, channels, Fetched::As::halves);
-  Fetched right(s, DType::f16, std::nullopt, unit, Fetched::As::halves);
+  FusedDepthwise fused_windows(s, *end.behind(), regions, s.group() / tiles_across, first_column, all_columns,
+                               tile.columns, tile.invocations());
+  Fetched left(s, DType::f16, std::nullopt, channels, Fetched::As::f16);
+  Fetched right(s, DType::f16, std::nullopt, unit, Fetched::As::f16);
   left.bind(node.inputs[0]);
   right.bind(packed_weights(view.constant(1), DType::f16, columns, 1, channels, unit));
   Windows windows(s, {}, s.param(channels), s.integer(0), left);
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) {
-    const DepthwiseBehind::Place at = windows_behind.place(product.left_row(i));
+    const FusedDepthwise::Window at = fused_windows.place(product.left_row(i));
     windows.add_pixel(at.exists, at.pixel);
   }
   Sides sides{windows, left, right, all_depth, all_columns, all_depth * unit, s.integer(0), right.pitch(all_columns)};
-  windows_behind.prepare();
+  fused_windows.prepare();
   product.sum(sides, s.integer(0), s.param(tiles_along(depth * unit, tile.depth * tile.split)), first_column);
-  windows_behind.take(product.shared_sums(0), end, view);
+  fused_windows.take(product.shared_accumulators(0), end, view);
   return one(s);
 }
 
 }  // namespace
 
-bool takes_matrix_convolution(const tosa::View& view) { return is_of_halves(view) && has_tiles(view); }
-bool takes_matrix_matmul(const tosa::View& view) { return is_of_halves(view); }
+bool takes_matrix_convolution(const tosa::View& view) { return is_f16_matrix(view) && has_tiles(view); }
+bool takes_matrix_matmul(const tosa::View& view) { return is_f16_matrix(view); }
 
 MadeList make_matrix_convolution(const Work& work, const Node& node, const Finish& end) {
   if (end.behind()) return matrices_before_depthwise(work, node, end);
@@ -233,8 +233,8 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   Kernel s(work, std::string(tosa::find(node.op)->name), Groups{tiles, tile.invocations()});
   MatrixProduct product(s, tile);
   const Value all_rows = s.param(rows);
-  Fetched left(s, DType::f16, std::nullopt, channels, Fetched::As::halves);
-  Fetched right(s, DType::f16, std::nullopt, unit, Fetched::As::halves);
+  Fetched left(s, DType::f16, std::nullopt, channels, Fetched::As::f16);
+  Fetched right(s, DType::f16, std::nullopt, unit, Fetched::As::f16);
   auto pixels_apart = bind_image(s, left, node.inputs[0], unit);
   const bool plain = is_plain(view) && !pixels_apart;
   std::vector<Axis> axes;
@@ -266,11 +266,11 @@ MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& en
   const TiledMatmul size{batches, rows, columns, depth, tile.rows, tile.columns};
   Kernel s(work, "matmul", Groups{size.tiles(), tile.invocations()});
   MatrixProduct product(s, tile);
-  const Placed a = placed_operand(work, node.inputs[0], unit, false),
-               b = placed_operand(work, node.inputs[1], unit, true);
+  const StridedMatrices a = find_strided_operand(work, node.inputs[0], unit, false),
+                        b = find_strided_operand(work, node.inputs[1], unit, true);
   const bool by_columns = b.is_by_columns();
-  Fetched left(s, DType::f16, std::nullopt, depth, Fetched::As::halves);
-  Fetched right(s, DType::f16, std::nullopt, by_columns ? depth : columns, Fetched::As::halves);
+  Fetched left(s, DType::f16, std::nullopt, depth, Fetched::As::f16);
+  Fetched right(s, DType::f16, std::nullopt, by_columns ? depth : columns, Fetched::As::f16);
   left.bind(a.value);
   right.bind(b.value);
   const MatmulTile at = matmul_tile(s, size, {left, a}, {right, b});

@@ -38,7 +38,7 @@ struct MatrixTile {
 // For a product of one batch, by weights; and for one of some batches.
 const MatrixTile& matrix_tile_for(const ProductSize& size);
 const MatrixTile& matrix_tile_for_batches(const ProductSize& size);
-// Those whose sums are gone over once more (depthwise_behind.h), and the clocks that such a product takes.
+// Those whose sums are gone over once more (fused_depthwise.h), and the clocks that such a product takes.
 std::span<const MatrixTile> region_matrix_tiles();
 double clocks_of_matrices(const MatrixTile& tile, const ProductSize& size);
 

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shaders/product.h"
 
-#include "shaders/codes.h"
-#include "shaders/depthwise_behind.h"
-#include "shaders/factors.h"
+#include "shaders/fetched_operand.h"
+#include "shaders/fused_depthwise.h"
 #include "shaders/matmul_tile.h"
-#include "shaders/placed.h"
 #include "shaders/product_tile.h"
+#include "shaders/quantised_matrix.h"
 #include "shaders/split_depth.h"
-#include "shaders/tile_sums.h"
+#include "shaders/strided_operand.h"
+#include "shaders/tile_accumulators.h"
 
 namespace tosaic::shaders {
 namespace {
 
 std::int64_t fours_in(std::int64_t n) { return (n + 3) / 4; }
 
-// What sums of codes begin with: columns' sums of weights times a factor, as the codes count from the zero point.
+// What sums of quantised values begin with: columns' sums of weights times a factor, as the quantised values count from
+// the zero point.
 struct Begin {
   Buffer sums;
   Value factor;
 };
 
-// What is given to the kernel; numbers as its parameters. Of codes an element is a word of four.
+// What is given to the kernel; numbers as its parameters. Of quantised values an element is a word of four.
 struct Sides {
   Windows& windows;
   Fetched &left, &right;
@@ -33,8 +34,8 @@ struct Sides {
   bool by_columns = false;
   // Do tiles divide the depth of plain rows, and the columns as well? Then nothing that is read is beyond.
   bool even_rows = false, even_columns = false;
-  std::optional<Begin> begin = {};  // factors are codes
-  FetchedCodes* coded = nullptr;    // instead of the right one
+  std::optional<Begin> begin = {};            // factors are quantised values
+  FetchedWeights* quantised_right = nullptr;  // instead of the right one
 };
 
 class TiledProduct {
@@ -73,10 +74,10 @@ class TiledProduct {
   void give(const Sink& sink, Value first_row) {
     for (std::uint32_t pass = 0; pass < tile_.passes; ++pass) {
       if (pass > 0) s_.barrier();
-      sink.take(shared_sums(pass), first_row + pass * (tile_.rows / tile_.passes));
+      sink.take(shared_accumulators(pass), first_row + pass * (tile_.rows / tile_.passes));
     }
   }
-  TileSums shared_sums(std::uint32_t pass) {
+  TileAccumulators shared_accumulators(std::uint32_t pass) {
     share_sums(pass);
     return {
         memory_, kind_, tile_.rows / tile_.passes, tile_.columns, tile_.split, tile_.columns / 4, tile_.invocations()};
@@ -107,7 +108,7 @@ class TiledProduct {
     const Value column = shift_right_unsigned(first_column, s_.integer(2)) + own_ % s_.integer(wide);
     const Value left = sides.columns - column * 4;
     const Value k = part * tile_.depth + own_ / s_.integer(wide) + static_cast<std::int64_t>(i * (tile_.team() / wide));
-    if (sides.coded) return sides.coded->fetch(i, column, k, (k < sides.deep) & (left > 0));
+    if (sides.quantised_right) return sides.quantised_right->fetch(i, column, k, (k < sides.deep) & (left > 0));
     fetch_right(sides, i, sides.right_begin + k * sides.right_pitch + sides.right.scaled(column),
                 (k < sides.deep) & (left > 0), left);
   }
@@ -135,7 +136,7 @@ class TiledProduct {
     for (std::uint32_t i = 0; i < tile_.left_reads(); ++i)
       s_.store(memory_, begin_of_left() + left_row(i) * (across + 1) + own_ % s_.integer(across), sides.left.vector(i));
     for (std::uint32_t i = 0; i < tile_.right_reads(); ++i) {
-      const Vector v = sides.coded ? sides.coded->vector(i) : sides.right.vector(i);
+      const Vector v = sides.quantised_right ? sides.quantised_right->vector(i) : sides.right.vector(i);
       if (!sides.by_columns) {
         s_.store(memory_, begin_of_right() + own_ + i * tile_.team(), v);
         continue;
@@ -169,7 +170,7 @@ class TiledProduct {
   Vector product(const Sides& sides, Vector b, Value a) {
     if (!sides.begin) return b * a;
     Quad dots;
-    for (Word q = 0; q < 4; ++q) dots[q] = s_.dot_of_codes(lane(b, q), a);
+    for (Word q = 0; q < 4; ++q) dots[q] = s_.dot_of_int8(lane(b, q), a);
     return s_.vector(dots);
   }
 
@@ -258,10 +259,10 @@ MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish
   TiledProduct product(s, tile, view.out().dtype);
   const Value tiles_across = s.param(across), first_column = s.group() % tiles_across * tile.columns;
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
-  DepthwiseBehind windows_behind(s, *end.behind(), regions, s.group() / tiles_across, first_column, all_columns,
-                                 tile.columns, tile.invocations());
+  FusedDepthwise fused_windows(s, *end.behind(), regions, s.group() / tiles_across, first_column, all_columns,
+                               tile.columns, tile.invocations());
   const auto in_zero = zero_point(s, view, 0, 3);
-  Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::codes : Fetched::As::numbers);
+  Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::int8 : Fetched::As::floats);
   const DType factor = dots ? DType::i32 : view.in(1).dtype;
   Fetched right(s, factor, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
   left.bind(node.inputs[0]);
@@ -269,17 +270,17 @@ MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish
   right.bind(packed_weights(weights, factor, columns, 1, elements));
   Windows windows(s, {}, s.param(channels), s.integer(0), left);
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) {
-    const DepthwiseBehind::Place at = windows_behind.place(product.left_row(i));
+    const FusedDepthwise::Window at = fused_windows.place(product.left_row(i));
     windows.add_pixel(at.exists, at.pixel);
   }
   Sides sides{windows,       left,         right,
               all_depth,     s.integer(0), all_columns,
               all_depth * 4, s.integer(0), right.pitch(all_columns)};
-  if (dots) sides.begin = Begin{s.constant(DType::i32, sums_of_codes(weights, columns), true), s.integer(0) - *in_zero};
-  windows_behind.prepare();
+  if (dots) sides.begin = Begin{s.constant(DType::i32, sum_int8(weights, columns), true), s.integer(0) - *in_zero};
+  fused_windows.prepare();
   const std::int64_t steps = tiles_along(depth, tile.depth / 4 * tile.split).value();
   product.sum(sides, s.integer(0), s.param(steps), first_column);
-  windows_behind.take(product.shared_sums(0), end, view);
+  fused_windows.take(product.shared_accumulators(0), end, view);
   return one(s);
 }
 
@@ -291,7 +292,7 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
   const Dim rows = rows_of_product(view);
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t taps = weight.elements() / std::max<std::int64_t>(columns * channels, 1);
-  // Along the depth, an element is a number or a word of four codes.
+  // Along the depth, an element is a number or a word of four quantised values.
   const std::int64_t elements = dots ? channels / 4 : channels;
   const auto [tile, parts] = divided({1, most(rows), columns, taps * elements}, can_split_depth(view));
   const Dim across = tiles_along(columns, tile.columns), tiles = across * tiles_along(rows, tile.rows);
@@ -311,7 +312,7 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
     all_rows = s.select(exists, all_rows, s.integer(0));
   }
   const auto in_zero = zero_point(s, view, 0, 3);
-  Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::codes : Fetched::As::numbers);
+  Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::int8 : Fetched::As::floats);
   const DType factor = dots ? DType::i32 : view.in(1).dtype;
   Fetched right(s, factor, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
   auto pixels_apart = bind_image(s, left, node.inputs[0], !dots ? 4 : channels % 16 == 0 ? 16 : 4);
@@ -334,7 +335,7 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
   sides.even_rows = even && plain && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
   if (dots)
-    sides.begin = Begin{s.constant(DType::i32, sums_of_codes(weights, columns), true),
+    sides.begin = Begin{s.constant(DType::i32, sum_int8(weights, columns), true),
                         s.select(part == s.integer(0), s.integer(0) - *in_zero, s.integer(0))};
   Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, first_column, all_rows, all_columns,
             part * s.param(split.rows * split.columns), all_columns);
@@ -361,9 +362,9 @@ MadeList make_dot_convolution(const Work& work, const Node& node, const Finish& 
   return tiled_convolution(work, node, end, true);
 }
 
-MadeList make_coded_tiled_product(const Work& work, const Node& node, const Finish& end) {
+MadeList make_quantised_tiled_product(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
-  const auto matrix = coded_matrix(work, node);
+  const auto matrix = find_quantised_matrix(work, node);
   if (!matrix) return std::nullopt;
   const std::int64_t columns = matrix->rows, depth = matrix->depth, steps_of = fours_in(depth);
   const Dim rows = rows_of_product(view);
@@ -374,7 +375,7 @@ MadeList make_coded_tiled_product(const Work& work, const Node& node, const Fini
   TiledProduct product(s, tile, DType::f32);
   Fetched left(s, view.in(0).dtype, std::nullopt, depth), none(s, DType::f32, std::nullopt, 4);
   left.bind(node.inputs[0]);
-  FetchedCodes codes(s, *matrix);
+  FetchedWeights fetched_weights(s, *matrix);
   const Value all_rows = s.param(rows), all_columns = s.param(columns), deep = s.param(depth),
               tiles_across = s.param(across), all_depth = s.param(steps_of);
   const Value first_row = s.group() / tiles_across * tile.rows, first_column = s.group() % tiles_across * tile.columns;
@@ -384,7 +385,7 @@ MadeList make_coded_tiled_product(const Work& work, const Node& node, const Fini
     windows.add_plain_row(row, row * left.pitch(deep));
   }
   Sides sides{windows, left, none, all_depth, all_rows, all_columns, deep, s.integer(0), all_columns};
-  sides.coded = &codes;
+  sides.quantised_right = &fetched_weights;
   Sink sink(s, end, &view, columns % 4 == 0, first_column, all_rows, all_columns, s.integer(0), all_columns);
   sink.prepare(tile.columns, tile.invocations());
   product.sum(sides, s.integer(0), s.param(tiles_along(steps_of, tile.depth / 4 * tile.split)), first_column);
@@ -400,7 +401,8 @@ MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end
   const TiledMatmul size{batches, rows, columns, depth, tile.rows, tile.columns};
   Kernel s(work, "matmul", Groups{size.tiles(), tile.invocations()});
   TiledProduct product(s, tile, view.out().dtype);
-  const Placed a = placed_operand(work, node.inputs[0], 4, false), b = placed_operand(work, node.inputs[1], 4, true);
+  const StridedMatrices a = find_strided_operand(work, node.inputs[0], 4, false),
+                        b = find_strided_operand(work, node.inputs[1], 4, true);
   const bool by_columns = b.is_by_columns();
   Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 2), depth);
   Fetched right(s, view.in(1).dtype, zero_point(s, view, 1, 3), by_columns ? depth : columns);

@@ -34,7 +34,7 @@ struct ProductSize {
   }
 };
 const ProductTile& tile_for(const ProductSize& size);
-// Those whose sums are gone over once more (depthwise_behind.h), and the clocks that such a product takes.
+// Those whose sums are gone over once more (fused_depthwise.h), and the clocks that such a product takes.
 std::span<const ProductTile> region_tiles();
 double clocks_of_regions(const ProductTile& tile, const ProductSize& size);
 

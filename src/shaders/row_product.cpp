@@ -3,7 +3,7 @@
 // few columns of one row; its invocations divide the depth.
 #include "shaders/row_product.h"
 
-#include "shaders/factors.h"
+#include "shaders/fetched_operand.h"
 #include "shaders/product.h"
 
 namespace tosaic::shaders {

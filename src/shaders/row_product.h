@@ -7,7 +7,7 @@ namespace tosaic::shaders {
 
 namespace row_product {
 inline constexpr std::uint32_t wide = 2, deep = 64;  // quads of columns, and invocations along the depth
-// By weights of codes:
+// By quantised weights:
 inline constexpr std::int64_t few_rows = 8;        // of which each is a work group's
 inline constexpr std::uint32_t reads_at_once = 4;  // that wait together
 inline constexpr std::int64_t rows_at_once = 8;    // of an invocation, where there are more

@@ -83,7 +83,7 @@ class Chain {
       return type_in(n).shape == shapes_.rows && type_out(n).shape == shapes_.reduced;
     return can_(n);
   }
-  // The last one's result is all that others see, and more than a reduction with its tail.
+  // The last one's result is all that others see, and more than a reduction with its epilogue.
   bool is_whole() const {
     for (std::uint32_t n : nodes_)
       if (n != *nodes_.rbegin() && is_open(n)) return false;
@@ -226,12 +226,12 @@ class Rows {
     return folded(reduction, sum);
   }
   Value folded(const Reduction& reduction, const Variable& sum) {
-    const Value all = together(reduction, sum);
-    return s_.work().in_halves ? all : rounded(all, s_.type(reduced_).dtype);
+    const Value all = combine(reduction, sum);
+    return s_.work().in_half_precision ? all : rounded(all, s_.type(reduced_).dtype);
   }
 
   // What all parts of a row have, for each of them.
-  Value together(const Reduction& reduction, const Variable& sum) {
+  Value combine(const Reduction& reduction, const Variable& sum) {
     const Kind kind = sum.get().kind;
     const auto [found, added] = shared_.try_emplace(kind);
     if (added)

@@ -25,7 +25,7 @@ Shader::Shader(std::uint32_t group_size) : Module(Empty{}), group_size_(group_si
 
 Id Shader::type_of(Kind kind) {
   switch (kind) {
-    case Kind::truth: return global(Opcode::type_bool, {}, false);
+    case Kind::boolean: return global(Opcode::type_bool, {}, false);
     case Kind::real: return global(Opcode::type_float, {32}, false);
     case Kind::integer:
     case Kind::wide: break;
@@ -87,7 +87,7 @@ Value Shader::real(double value) {
   return {this, global(Opcode::constant, {type_of(Kind::real), bits}, true), Kind::real};
 }
 
-Value Shader::truth(bool value) { return {this, boolean(value), Kind::truth}; }
+Value Shader::boolean_value(bool value) { return {this, boolean(value), Kind::boolean}; }
 
 Value Shader::wide(std::int64_t value) {
   return {this, integer(value & 0xffffffff).id, Kind::wide, integer(value >> 32).id};
@@ -143,10 +143,10 @@ Value Shader::unary(Opcode opcode, Value a, Kind result) {
   return {this, emit(opcode, type_of(result), {a.id}), result};
 }
 
-Value Shader::dot_of_codes(Value a, Value b) {
+Value Shader::dot_of_int8(Value a, Value b) {
   require(spirv::Capability::dot_product, "SPV_KHR_integer_dot_product");
   require(spirv::Capability::dot_product_packed);
-  return {this, emit(Opcode::s_dot, type_of(Kind::integer), {a.id, b.id, spirv::four_codes})};
+  return {this, emit(Opcode::s_dot, type_of(Kind::integer), {a.id, b.id, spirv::packed_4x8})};
 }
 
 Value Shader::exactly(Value computed) {
@@ -241,7 +241,8 @@ Value arithmetic(Opcode integers, Opcode reals, Value a, Value b) {
 }
 Value compared(Opcode integers, Opcode reals, Value a, Value b) {
   Shader& s = *a.shader;
-  return a.kind == Kind::real ? s.exactly(s.binary(reals, a, b, Kind::truth)) : s.binary(integers, a, b, Kind::truth);
+  return a.kind == Kind::real ? s.exactly(s.binary(reals, a, b, Kind::boolean))
+                              : s.binary(integers, a, b, Kind::boolean);
 }
 }  // namespace
 
@@ -257,23 +258,23 @@ Value operator>=(Value a, Value b) {
   return compared(Opcode::s_greater_than_equal, Opcode::f_ord_greater_than_equal, a, b);
 }
 Value operator==(Value a, Value b) {
-  if (a.kind == Kind::truth) return a.shader->binary(Opcode::logical_equal, a, b, Kind::truth);
+  if (a.kind == Kind::boolean) return a.shader->binary(Opcode::logical_equal, a, b, Kind::boolean);
   return compared(Opcode::i_equal, Opcode::f_ord_equal, a, b);
 }
 Value operator!=(Value a, Value b) {
-  if (a.kind == Kind::truth) return a.shader->binary(Opcode::logical_not_equal, a, b, Kind::truth);
-  return a.kind == Kind::real ? !(a == b) : a.shader->binary(Opcode::i_not_equal, a, b, Kind::truth);
+  if (a.kind == Kind::boolean) return a.shader->binary(Opcode::logical_not_equal, a, b, Kind::boolean);
+  return a.kind == Kind::real ? !(a == b) : a.shader->binary(Opcode::i_not_equal, a, b, Kind::boolean);
 }
 Value operator&(Value a, Value b) {
-  return a.shader->binary(a.kind == Kind::truth ? Opcode::logical_and : Opcode::bitwise_and, a, b, a.kind);
+  return a.shader->binary(a.kind == Kind::boolean ? Opcode::logical_and : Opcode::bitwise_and, a, b, a.kind);
 }
 Value operator|(Value a, Value b) {
-  return a.shader->binary(a.kind == Kind::truth ? Opcode::logical_or : Opcode::bitwise_or, a, b, a.kind);
+  return a.shader->binary(a.kind == Kind::boolean ? Opcode::logical_or : Opcode::bitwise_or, a, b, a.kind);
 }
 Value operator^(Value a, Value b) {
-  return a.shader->binary(a.kind == Kind::truth ? Opcode::logical_not_equal : Opcode::bitwise_xor, a, b, a.kind);
+  return a.shader->binary(a.kind == Kind::boolean ? Opcode::logical_not_equal : Opcode::bitwise_xor, a, b, a.kind);
 }
-Value operator!(Value a) { return a.shader->unary(Opcode::logical_not, a, Kind::truth); }
+Value operator!(Value a) { return a.shader->unary(Opcode::logical_not, a, Kind::boolean); }
 Value operator~(Value a) { return a.shader->unary(Opcode::bit_not, a, Kind::integer); }
 Value operator-(Value a) {
   Shader& s = *a.shader;
@@ -286,7 +287,7 @@ Value shift_right_signed(Value a, Value b) {
 Value shift_right_unsigned(Value a, Value b) {
   return a.shader->binary(Opcode::shift_right_logical, a, b, Kind::integer);
 }
-Value below_unsigned(Value a, Value b) { return a.shader->binary(Opcode::u_less_than, a, b, Kind::truth); }
+Value below_unsigned(Value a, Value b) { return a.shader->binary(Opcode::u_less_than, a, b, Kind::boolean); }
 
 Value operator+(Value a, std::int64_t b) { return a + a.shader->integer(b); }
 Value operator-(Value a, std::int64_t b) { return a - a.shader->integer(b); }

@@ -15,7 +15,7 @@ using spirv::Id;
 using spirv::Opcode;
 using spirv::Word;
 
-enum class Kind : std::uint8_t { truth, integer, real, wide };  // wide: a 64-bit integer, as two words
+enum class Kind : std::uint8_t { boolean, integer, real, wide };  // wide: a 64-bit integer, as two words
 
 class Shader;
 
@@ -126,7 +126,7 @@ class Shader : protected spirv::Module {
   // ---- constants
   Value integer(std::int64_t value);
   Value real(double value);
-  Value truth(bool value);
+  Value boolean_value(bool value);
   Value wide(std::int64_t value);
 
   // ---- what the shader is given
@@ -142,7 +142,7 @@ class Shader : protected spirv::Module {
   void copy(const Buffer& from, Value read, const Buffer& to, Value write);
 
   // Store floats as f16 by the device's own rounding from now on.
-  void pack_halves_by_device() { packs_ = true; }
+  void pack_f16_by_device() { packs_ = true; }
 
   // ---- arithmetic; what is written with operators stands below
   Value binary(Opcode opcode, Value a, Value b, Kind result);
@@ -155,10 +155,10 @@ class Shader : protected spirv::Module {
   Value real_of(Value bits);
   // The product of two integers, unsigned or signed, in two words.
   Value wide_product(Value a, Value b, bool is_signed);
-  // Of four signed codes of 8 bits in a word with four in another.
-  Value dot_of_codes(Value a, Value b);
+  // Of four signed 8-bit quantised values in a word with four in another.
+  Value dot_of_int8(Value a, Value b);
   // Two reals as the halves of a word, rounded as those that are stored.
-  Value packed_halves(Value low, Value high);
+  Value packed_f16(Value low, Value high);
   // The halves of a word as two reals.
   Value half_to_real(Value low_half);
   // The same numbers, computed as they are said to be (SPIR-V's NoContraction, which drivers take for more than its
@@ -266,7 +266,7 @@ Value operator<=(Value a, Value b);
 Value operator>=(Value a, Value b);
 Value operator==(Value a, Value b);
 Value operator!=(Value a, Value b);
-Value operator&(Value a, Value b);  // truths, too
+Value operator&(Value a, Value b);  // booleans, too
 Value operator|(Value a, Value b);
 Value operator^(Value a, Value b);
 Value operator!(Value a);

@@ -124,7 +124,7 @@ Value Shader::word_of(Value value, DType type) {
   switch (type) {
     case DType::boolean: return select(value, integer(1), integer(0));
     case DType::f16:
-      if (packs_) return packed_halves(value, real(0));
+      if (packs_) return packed_f16(value, real(0));
       [[fallthrough]];
     case DType::bf16:
     case DType::f8e4m3:
@@ -133,7 +133,7 @@ Value Shader::word_of(Value value, DType type) {
   }
 }
 
-Value Shader::packed_halves(Value low, Value high) {
+Value Shader::packed_f16(Value low, Value high) {
   const Id pair = emit(Opcode::composite_construct, global(Opcode::type_vector, {type_of(Kind::real), 2}, false),
                        {low.id, high.id});
   const Words operands{glsl(), static_cast<Word>(Function::pack_half_2x16), pair};
@@ -171,7 +171,7 @@ void Shader::store_quad(const Buffer& buffer, Value index, const Quad& quad) {
   if (storage_size(buffer.type) == 2) {
     for (std::size_t i = 0; i < 4; i += 2) {
       if (packs_ && buffer.type == DType::f16) {
-        parts.push_back(packed_halves(quad[i], quad[i + 1]).id);
+        parts.push_back(packed_f16(quad[i], quad[i + 1]).id);
         continue;
       }
       const Value low = word_of(quad[i], buffer.type) & 0xffff, high = word_of(quad[i + 1], buffer.type);

@@ -10,14 +10,14 @@
 #include "plan/groups.h"
 #include "plan/movement.h"
 #include "shaders/attention.h"
-#include "shaders/coded_weights.h"
 #include "shaders/compile.h"
-#include "shaders/depthwise_behind.h"
 #include "shaders/elements.h"
+#include "shaders/fused_depthwise.h"
 #include "shaders/kernels.h"
-#include "shaders/placed.h"
+#include "shaders/quantise_rows.h"
+#include "shaders/quantised_weights.h"
 #include "shaders/rows.h"
-#include "shaders/rows_to_codes.h"
+#include "shaders/strided_operand.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -44,9 +44,9 @@ class Planning {
                        graph_.nodes[n].loc);
     for (std::uint32_t n = 0; n < count; ++n)
       if (is_view(graph_.nodes[n])) take_view(n);
-    for (std::uint32_t n = 0; n < count && packs_halves(work_); ++n) take_attention(n);
+    for (std::uint32_t n = 0; n < count && packs_f16(work_); ++n) take_attention(n);
     for (std::uint32_t n = 0; n < count; ++n)
-      if (multiplies_codes(graph_, graph_.nodes[n])) take_rows_to_codes(n);
+      if (multiplies_int8(graph_, graph_.nodes[n])) take_row_quantisation(n);
     for (std::uint32_t n = 0; n < count; ++n)
       if (!taken_[n] && shares_memory(work_.tier)) take_rows(n);
     for (std::uint32_t n = 0; n < count; ++n)
@@ -132,10 +132,10 @@ class Planning {
       if (MadeList made = make_rows(work_, chain)) return add(std::move(chain), std::move(made));
   }
 
-  void take_rows_to_codes(std::uint32_t n) {
+  void take_row_quantisation(std::uint32_t n) {
     const auto is_free = [&](std::uint32_t m) { return !taken_[m]; };
-    for (std::vector<std::uint32_t>& nodes : rows_to_codes(uses_, is_free, fusing().can, graph_.nodes[n]))
-      if (MadeList made = make_rows_to_codes(work_, nodes)) return add(std::move(nodes), std::move(made));
+    for (std::vector<std::uint32_t>& nodes : find_row_quantisation(uses_, is_free, fusing().can, graph_.nodes[n]))
+      if (MadeList made = make_row_quantisation(work_, nodes)) return add(std::move(nodes), std::move(made));
   }
 
   void take_kernel(std::uint32_t n) {
@@ -177,7 +177,7 @@ class Planning {
   // Nodes of which `last` makes the result, by a kernel that `make` makes with as much of what follows as it takes.
   bool finish(const std::vector<std::uint32_t>& nodes, std::uint32_t last, bool by_strides,
               const std::function<MadeList(const Finish&)>& make) {
-    const ValueId result = graph_.nodes[last].outputs[0], root = behind_views(uses_, result);
+    const ValueId result = graph_.nodes[last].outputs[0], root = skip_views(uses_, result);
     const auto with = [&](const Finish& end, const std::vector<std::uint32_t>& more) {
       MadeList made = make(end);
       if (!made) return false;
@@ -187,15 +187,15 @@ class Planning {
       add(std::move(all), std::move(made));
       return true;
     };
-    const bool fused = plan::longest_tail(uses_, fusing(), root, [&](const auto& tail) {
-      const plan::Expression expression = plan::expression_of(graph_, tail);
-      return with(Finish(root, &expression), tail);
+    const bool fused = plan::longest_epilogue(uses_, fusing(), root, [&](const auto& epilogue) {
+      const plan::Expression expression = plan::expression_of(graph_, epilogue);
+      return with(Finish(root, &expression), epilogue);
     });
     if (fused) return true;
     // With a movement of all that it makes, which is the only one that reads it.
     if (const auto user = by_strides ? uses_.only_user(root) : std::nullopt)
-      if (const auto placed = placed_result(graph_, root, graph_[result].type.shape, graph_.nodes[*user]))
-        if (with(Finish(placed->value, Finish::Strides{placed->batches, placed->rows}), {*user})) {
+      if (const auto strided = find_strided_result(graph_, root, graph_[result].type.shape, graph_.nodes[*user]))
+        if (with(Finish(strided->value, Finish::Strides{strided->batches, strided->rows}), {*user})) {
           not_stored(result);
           return true;
         }
@@ -209,11 +209,11 @@ class Planning {
       const auto user = uses_.only_user(value);
       if (!user || taken_[*user] || graph_.nodes[*user].op != tosa::op::depthwise_conv2d) return false;
       const Node& next = graph_.nodes[*user];
-      if (next.inputs[0] != value || !may_stand_behind(tosa::View(graph_, node), tosa::View(graph_, next)))
+      if (next.inputs[0] != value || !may_fuse_depthwise(tosa::View(graph_, node), tosa::View(graph_, next)))
         return false;
       nodes.push_back(*user);
-      const auto ends = [&](ValueId root, const plan::Expression* tail, const std::vector<std::uint32_t>& more) {
-        const Finish end(root, tail);
+      const auto ends = [&](ValueId root, const plan::Expression* epilogue, const std::vector<std::uint32_t>& more) {
+        const Finish end(root, epilogue);
         MadeList made = row.make(work_, node, Finish(node.outputs[0], between, Finish::Behind{&next, &end}));
         if (!made) return false;
         std::vector<std::uint32_t> all = nodes;
@@ -222,17 +222,17 @@ class Planning {
         add(std::move(all), std::move(made));
         return true;
       };
-      const ValueId root = behind_views(uses_, next.outputs[0]);
-      const bool ended = plan::longest_tail(uses_, fusing(), root, [&](const auto& tail) {
-        const plan::Expression expression = plan::expression_of(graph_, tail);
-        return ends(root, &expression, tail);
+      const ValueId root = skip_views(uses_, next.outputs[0]);
+      const bool ended = plan::longest_epilogue(uses_, fusing(), root, [&](const auto& epilogue) {
+        const plan::Expression expression = plan::expression_of(graph_, epilogue);
+        return ends(root, &expression, epilogue);
       });
       return ended || ends(next.outputs[0], nullptr, {});
     };
-    const bool taken = plan::longest_tail(uses_, fusing(), node.outputs[0], [&](const auto& tail) {
-      const plan::Expression expression = plan::expression_of(graph_, tail);
+    const bool taken = plan::longest_epilogue(uses_, fusing(), node.outputs[0], [&](const auto& epilogue) {
+      const plan::Expression expression = plan::expression_of(graph_, epilogue);
       std::vector<std::uint32_t> nodes{n};
-      nodes.insert(nodes.end(), tail.begin(), tail.end());
+      nodes.insert(nodes.end(), epilogue.begin(), epilogue.end());
       return with(expression.output, &expression, std::move(nodes));
     });
     return taken || with(node.outputs[0], nullptr, {n});
@@ -286,7 +286,7 @@ class Planning {
 
 }  // namespace
 
-ValueId behind_views(const plan::Uses& uses, ValueId v) {
+ValueId skip_views(const plan::Uses& uses, ValueId v) {
   for (auto user = uses.only_user(v); user && is_view(uses.node(*user)); user = uses.only_user(v))
     v = uses.node(*user).outputs[0];
   return v;

@@ -24,9 +24,9 @@ struct Steps {
 
 using plan::is_view;
 // The last view of a value, where each alone reads the one before: the same elements in the same order.
-ValueId behind_views(const plan::Uses& uses, ValueId v);
+ValueId skip_views(const plan::Uses& uses, ValueId v);
 
-// Errors: vulkan.no-kernel, with the node's place.
+// Errors: vulkan.no-kernel, with the node's location.
 Result<Steps> steps_of(const Work& work);
 
 }  // namespace tosaic::shaders

@@ -2,7 +2,7 @@
 // Convolutions and matrix products for CPU devices, where a subgroup is a vector register: an invocation sums 16
 // columns (channels) of two rows (pixels), four products deep at a step. The weights of a step are fetched once by the
 // whole subgroup and passed on by shuffles, which take a constant lane. Sizes are parameters: every layer with one kind
-// of tail shares one module, as such drivers compile slowly.
+// of epilogue shares one module, as such drivers compile slowly.
 //
 // Products of 8-bit numbers are summed as floats, exactly, as long as a sum stays below 2^24, and then as integers.
 #include <algorithm>

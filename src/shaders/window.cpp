@@ -136,7 +136,7 @@ MadeList make_shared_pool(const Work& work, const Node& node, const Finish& end)
 
 namespace {
 
-// The two neighbours of an output position, and how far it lies behind the first, in units of 1/n.
+// The two neighbours of an output position, and how far it lies after the first, in units of 1/n.
 struct Sample {
   Value first, second, distance, n;
 };

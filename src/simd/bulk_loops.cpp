@@ -70,10 +70,10 @@ Magnitudes magnitudes(const float* x, std::size_t n) {
   return {std::bit_cast<float>(smallest), std::bit_cast<float>(largest)};
 }
 
-void encode(const float* x, std::size_t n, double scale, double highest, std::int8_t* codes) {
+void encode(const float* x, std::size_t n, double scale, double highest, std::int8_t* values) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> narrow;
-  const hn::Rebind<std::int32_t, decltype(d)> wide_code;
+  const hn::Rebind<std::int32_t, decltype(d)> wide_value;
   const hn::Rebind<std::int8_t, decltype(d)> code;
   const std::size_t lanes = hn::Lanes(d);
   const double per_unit = 1 / scale;
@@ -83,11 +83,11 @@ void encode(const float* x, std::size_t n, double scale, double highest, std::in
     auto v = hn::Mul(hn::PromoteTo(d, hn::LoadU(narrow, x + i)), factor);
     v = hn::IfThenElseZero(hn::Eq(v, v), v);
     v = hn::Round(hn::Min(hn::Max(v, low), high));
-    hn::StoreU(hn::DemoteTo(code, hn::DemoteTo(wide_code, v)), code, codes + i);
+    hn::StoreU(hn::DemoteTo(code, hn::DemoteTo(wide_value, v)), code, values + i);
   }
   for (; i < n; ++i) {
     const double v = x[i] * per_unit;
-    codes[i] = v == v ? static_cast<std::int8_t>(std::nearbyint(std::clamp(v, -highest, highest))) : std::int8_t{0};
+    values[i] = v == v ? static_cast<std::int8_t>(std::nearbyint(std::clamp(v, -highest, highest))) : std::int8_t{0};
   }
 }
 

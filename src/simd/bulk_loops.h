@@ -20,9 +20,9 @@ struct Extremes {
 struct BulkLoops {
   Extremes (*extremes)(const float* x, std::size_t n);
   Magnitudes (*magnitudes)(const float* x, std::size_t n);
-  // codes = x / scale to the nearest integer (ties to even) in [-highest, highest], 127 at most, computed in double;
+  // q = x / scale to the nearest integer (ties to even) in [-highest, highest], 127 at most, computed in double;
   // NaN is 0.
-  void (*encode)(const float* x, std::size_t n, double scale, double highest, std::int8_t* codes);
+  void (*encode)(const float* x, std::size_t n, double scale, double highest, std::int8_t* values);
   // To each errors[s] adds the sum of (x - code * scales[s])^2, where code = x / scales[s] to the nearest integer in
   // [-highest, highest]. In float, one element after the other: who chooses by it chooses the same on every machine.
   void (*coding_errors)(const float* x, std::size_t n, const float (&scales)[16], float highest, float (&errors)[16]);

@@ -41,7 +41,7 @@ struct Destination {
   bool several_methods = false;  // of one program: weights that lie outside payloads are stored once for all
 };
 
-// What can be written of a delegate beside its TOSA graph.
+// What can be written of a delegate in addition to its TOSA graph.
 struct EmitKind {
   std::string name;      // "vgf": the word in --emit vgf=FILE
   std::string what;      // "VGF file"
@@ -66,11 +66,12 @@ struct Target {
   Status (*ready)(const Target& target, const Options& options) = nullptr;
   std::vector<OptionInfo> options = {};  // that this target alone, or its family, understands
   std::optional<EmitKind> emits = {};
-  std::string device = {};   // what runs the payload beside the CPU: "vulkan", "ethos-u"; empty: nothing
-  bool simulated = false;    // that device is simulated here, and the target's name says which one it is
-  bool packs_codes = false;  // codes of 4 bits are two in a byte, in the words of TOSA without int4
-  bool keeps_codes = false;  // what runs the payload computes with weights that are codes of 4 or 8 bits times scales
-  bool spec_given = false;   // `spec`, by the user: nothing is added to it then
+  std::string device = {};  // what runs the payload in addition to the CPU: "vulkan", "ethos-u"; empty: nothing
+  bool simulated = false;   // that device is simulated here, and the target's name says which one it is
+  bool packs_int4 = false;  // quantised values of 4 bits are two in a byte, in the words of TOSA without int4
+  bool keeps_quantised_weights =
+      false;  // what runs the payload computes with weights that are quantised values of 4 or 8 bits times scales
+  bool spec_given = false;       // `spec`, by the user: nothing is added to it then
   bool payload_is_tosa = false;  // of another version than 1.0: what `--emit tosa=` gives, too
   bool tabled = true;            // has columns in docs/operators.md; older forms of a target that has them have none
   bool varies = false;           // its payloads run at any sizes within bounds

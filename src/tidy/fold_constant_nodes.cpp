@@ -9,8 +9,9 @@ namespace tosaic {
 
 namespace {
 
-// Codes of weights that become floats: what is computed of them is computed when the program runs, or begins to.
-bool is_of_codes(const Graph& graph, const Node& node) {
+// Quantised values of weights that become floats: what is computed of them is computed when the program runs, or begins
+// to.
+bool is_from_quantised(const Graph& graph, const Node& node) {
   constexpr std::size_t least = 1 << 14;
   return node.op == tosa::op::cast && graph[node.inputs[0]].type.dtype == DType::i8 &&
          is_float(graph[node.outputs[0]].type.dtype) && graph[node.inputs[0]].constant.size() >= least;
@@ -18,7 +19,7 @@ bool is_of_codes(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-bool fold_constant_nodes(Graph& graph, bool keep_codes) {
+bool fold_constant_nodes(Graph& graph, bool keep_quantised_weights) {
   bool changed = false;
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
@@ -29,7 +30,7 @@ bool fold_constant_nodes(Graph& graph, bool keep_codes) {
       continue;
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return graph[v].is_constant(); }))
       continue;
-    if (keep_codes && is_of_codes(graph, node)) continue;
+    if (keep_quantised_weights && is_from_quantised(graph, node)) continue;
     Value& result = graph[node.outputs[0]];
     std::optional<Bytes> content = tosa::constant_result(graph, node, *op, result.type);
     if (!content) continue;

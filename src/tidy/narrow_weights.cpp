@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of a convolution whose codes all fit TOSA's int4_t, which has no -8, become that: half the bytes in the
-// file, the same results.
+// The weights of a convolution whose quantised values all fit TOSA's int4_t, which has no -8, become that: half the
+// bytes in the file, the same results.
 #include <algorithm>
 #include <map>
 
@@ -13,8 +13,8 @@ namespace {
 bool fits(const Value& v) {
   if (!v.is_constant() || v.type.dtype != DType::i8) return false;
   constexpr IntegerRange four_bits = range_of(DType::i4);
-  const auto codes = v.constant.as<std::int8_t>();
-  return std::all_of(codes.begin(), codes.end(),
+  const auto quantised = v.constant.as<std::int8_t>();
+  return std::all_of(quantised.begin(), quantised.end(),
                      [&](std::int8_t c) { return c >= four_bits.lowest && c <= four_bits.highest; });
 }
 

@@ -178,18 +178,18 @@ class Sinker {
     if (node.op == tosa::op::cast && is_float(g_[node.inputs[0]].type.dtype) &&
         !is_float(g_[node.outputs[0]].type.dtype))
       return false;
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> operands_at;
     for (std::size_t i = 0; i < op.inputs.size() && i < node.inputs.size(); ++i)
-      if (!op.inputs[i].constant) places.push_back(i);
+      if (!op.inputs[i].constant) operands_at.push_back(i);
     std::vector<ValueId> operands;
-    for (auto i : places) operands.push_back(node.inputs[i]);
+    for (auto i : operands_at) operands.push_back(node.inputs[i]);
     const int rank = g_[node.outputs[0]].type.rank();
     for (ValueId v : operands)
       if (g_[v].type.rank() != rank) return false;
     Perm q = best_layout(operands);
     // Scales along the last dim need it to stay last.
     if (node.attrs.get_or("per_channel", false) && !q.empty() && q.back() != rank - 1) return false;
-    for (auto i : places) node.inputs[i] = in_layout(node.inputs[i], q);
+    for (auto i : operands_at) node.inputs[i] = in_layout(node.inputs[i], q);
     emit_permuted(std::move(node), q);
     return true;
   }
@@ -294,11 +294,11 @@ class Sinker {
     const Shape to = g_[node.outputs[0]].type.shape;
     // Dims of size 1 stand nowhere in particular: v's others, and where each is among u's others.
     std::vector<std::int64_t> from;
-    std::vector<int> place;
+    std::vector<int> position;
     for (int d : p.perm)
       if (const Shape& u = g_[p.value].type.shape; u[d] != 1) {
         from.push_back(u.size(d));
-        place.push_back(static_cast<int>(
+        position.push_back(static_cast<int>(
             std::count_if(u.sizes().begin(), u.sizes().begin() + d, [](auto size) { return size != 1; })));
       }
     const auto ones = leading_ones(to);
@@ -308,16 +308,16 @@ class Sinker {
     for (const Group& group : *groups)
       for (int d = 1; d < group.in_count; ++d) {
         auto at = static_cast<std::size_t>(group.first_in + d);
-        if (place[at] != place[at - 1] + 1) return false;
+        if (position[at] != position[at - 1] + 1) return false;
       }
-    std::vector<const Group*> by_place;
-    for (const Group& group : *groups) by_place.push_back(&group);
-    std::sort(by_place.begin(), by_place.end(), [&](const Group* a, const Group* b) {
-      return place[static_cast<std::size_t>(a->first_in)] < place[static_cast<std::size_t>(b->first_in)];
+    std::vector<const Group*> by_position;
+    for (const Group& group : *groups) by_position.push_back(&group);
+    std::sort(by_position.begin(), by_position.end(), [&](const Group* a, const Group* b) {
+      return position[static_cast<std::size_t>(a->first_in)] < position[static_cast<std::size_t>(b->first_in)];
     });
     std::vector<std::int64_t> dims(static_cast<std::size_t>(ones), 1);
     Perm q = identity_perm(to.rank());
-    for (const Group* group : by_place)
+    for (const Group* group : by_position)
       for (int d = 0; d < group->out_count; ++d) {
         q[static_cast<std::size_t>(group->first_out + d)] = static_cast<int>(dims.size());
         dims.push_back(to.size(group->first_out + d));

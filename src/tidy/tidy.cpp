@@ -19,7 +19,7 @@ void tidy(Graph& graph, const TidyOptions& options) {
     changed |= rewrite("merge_slices", graph, merge_slices);
     changed |= rewrite("merge_rescales", graph, merge_rescales);
     changed |= rewrite("merge_clamps", graph, merge_clamps, options.keep_activations);
-    changed |= rewrite("fold_constant_nodes", graph, fold_constant_nodes, options.keep_codes);
+    changed |= rewrite("fold_constant_nodes", graph, fold_constant_nodes, options.keep_quantised_weights);
     changed |= rewrite("share_equal", graph, share_equal);
     rewrite("drop_dead", graph, drop_dead);
   }

@@ -9,7 +9,7 @@
 namespace tosaic {
 
 struct TidyOptions {
-  bool keep_codes = false;        // weights that are computed of codes are left to the run
+  bool keep_quantised_weights = false;  // weights that are computed of quantised values are left to the run
   bool keep_activations = false;  // a CLAMP right behind a RESCALE stays, though the saturation did its work already
   Rewrites rewrite = {};          // how its rewrites are applied
 };
@@ -25,11 +25,12 @@ bool merge_slices(Graph& graph);     // slice of slice
 bool merge_clamps(Graph& graph, bool keep_activations = false);
 bool share_equal(Graph& graph);  // equal constants, then equal nodes on equal operands
 // Nodes whose operands are all constants.
-bool fold_constant_nodes(Graph& graph, bool keep_codes = false);
+bool fold_constant_nodes(Graph& graph, bool keep_quantised_weights = false);
 
-// Not one of the rounds, for it asks what the target takes: weights whose codes fit 4 bits have 4 where it can.
+// Not one of the rounds, for it asks what the target takes: weights whose quantised values fit 4 bits have 4 where it
+// can.
 void narrow_weights(Graph& graph, const tosa::Spec& spec);
-// Codes that become floats and fit 4 bits are kept two to a byte, and taken apart in floats.
-void pack_codes(Graph& graph);
+// Quantised values that become floats and fit 4 bits are kept two to a byte, and taken apart in floats.
+void pack_int4(Graph& graph);
 
 }  // namespace tosaic

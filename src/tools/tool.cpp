@@ -53,7 +53,7 @@ void Tool::print_json(const std::string& command, const std::string& members) {
 }
 
 std::string conversions_text(const Summary& summary, const std::string& prefix) {
-  std::size_t codes = 0, integers = 0, halves = 0;  // to and from codes; int64; half floats
+  std::size_t codes = 0, integers = 0, halves = 0;  // to and from quantised values; int64; half-precision floats
   for (const NodePlacement& n : summary.nodes)
     if (n.conversion && n.delegate < 0)
       ++(n.op.starts_with("quantized_decomposed.")                      ? codes

@@ -53,7 +53,7 @@ void add_help(CLI::App& app, Tool& tool);
 CLI::App* add_command(CLI::App& app, Tool& tool, const std::string& name, const std::string& description);
 void add_shared_options(CLI::App& command, Tool& tool);
 
-// The line about quantise and dequantise kernels at the border; empty where there are none.
+// The line about quantise and dequantise kernels at the boundary; empty where there are none.
 std::string conversions_text(const Summary& summary, const std::string& prefix);
 std::string human_bytes(std::size_t bytes);  // "13.9 MB"
 std::string json_text(const std::string& text);

@@ -99,7 +99,7 @@ class Checker {
                                                 values.size(), interface.bindings.size()));
     for (std::size_t i = 0; i < values.size(); ++i) {
       TOSAIC_TRY(const std::uint32_t resource, resource_at(bound, interface.bindings[i]));
-      // In any order: Arm's converter lists them in another one where it cuts a graph in pieces.
+      // In any order: Arm's converter lists them in another one where it splits a graph.
       const std::vector<vgf::Slot>& named = i < s.inputs.size() ? s.inputs : s.outputs;
       if (std::none_of(named.begin(), named.end(), [&](const vgf::Slot& slot) { return slot.resource == resource; }))
         return error("vgf.corrupt",

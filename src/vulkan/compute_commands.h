@@ -46,7 +46,7 @@ struct BoundRange {
   VkDeviceSize behind = 0;  // bytes that the buffer has behind the range, which a view may reach: nobody writes there
   auto operator<=>(const BoundRange&) const = default;
 };
-// `range` of a dispatch, which lies there in the buffer. What is behind it another dispatch may be writing.
+// `range` of a dispatch, which lies there in the buffer. What is after it another dispatch may be writing.
 BoundRange bound_range(const DeviceBuffer& buffer, VkDeviceSize offset, const vulkan_program::Range& range);
 // A buffer's bytes for `bytes` that are seen by texel views, see DescriptorSets::view_of.
 VkDeviceSize with_room_for_views(VkDeviceSize bytes);

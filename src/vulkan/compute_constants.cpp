@@ -41,10 +41,10 @@ class Uploader {
     RopeReader reader(content);
     if (made->mapped()) {
       std::byte* to = made->mapped();
-      for (std::uint64_t left = bytes; left > 0;) {  // never all of a file beside all of its copy
+      for (std::uint64_t left = bytes; left > 0;) {  // never all of a file together with all of its copy
         const Rope part = reader.next(std::min(left, copied_at_once));
         RopeReader(part).next(static_cast<std::size_t>(part.size()), to);
-        for (const Bytes& piece : part.pieces()) release_pages(piece.data(), piece.size());
+        for (const Bytes& chunk : part.chunks()) release_pages(chunk.data(), chunk.size());
         to += part.size();
         left -= part.size();
       }
@@ -122,13 +122,13 @@ std::uint64_t Constants::bytes() const {
 
 Status Constants::upload(const std::shared_ptr<Device>& device, const Rope& content) {
   auto& known = device->uploaded;
-  std::erase_if(known.places, [](const auto& entry) { return entry.second.buffer.expired(); });
+  std::erase_if(known.known_ranges, [](const auto& entry) { return entry.second.buffer.expired(); });
   Uploader uploader(device, bytes());
   Batch own(uploader), shared(uploader);
   std::vector<std::pair<Digest, Stretch*>> fresh;  // what others may share as soon as it is there
   const auto upload_shared = [&]() -> Status {
     TOSAIC_CHECK(shared.upload());
-    for (const auto& [digest, s] : fresh) known.places[digest] = {s->buffer, s->offset};
+    for (const auto& [digest, s] : fresh) known.known_ranges[digest] = {s->buffer, s->offset};
     fresh.clear();
     return {};
   };
@@ -143,7 +143,7 @@ Status Constants::upload(const std::shared_ptr<Device>& device, const Rope& cont
       continue;
     }
     const Digest digest = digest_of(bytes, known.seed);
-    if (const auto found = known.places.find(digest); found != known.places.end()) {
+    if (const auto found = known.known_ranges.find(digest); found != known.known_ranges.end()) {
       s.buffer = found->second.buffer.lock();
       s.offset = found->second.offset;
     }

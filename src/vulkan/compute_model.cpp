@@ -367,7 +367,7 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
                                                 in.size(), out.size(), to.size(), from.size()));
   for (std::size_t i = 0; i < in.size(); ++i)  // shaders would write nothing there, and read something
     if (s.rows[i] > 0)
-      TOSAIC_CHECK(vulkan_program::check_places(
+      TOSAIC_CHECK(vulkan_program::check_indices(
           to[i], s.rows[i], {static_cast<const std::int32_t*>(in[i]), s.input_bytes[i] / sizeof(std::int32_t)}));
   if (!s.recorded) TOSAIC_CHECK(s.device->noticed(s.record()));
   std::byte* const write = (s.upload ? *s.upload : *s.io).mapped();

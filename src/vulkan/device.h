@@ -38,12 +38,12 @@ class Memory {
 
 // Constants of the models that are loaded, by what they hold.
 struct UploadedConstants {
-  struct Place {
+  struct ConstantRange {
     std::weak_ptr<class DeviceBuffer> buffer;
     std::uint64_t offset = 0;
   };
   UploadedConstants();
-  std::map<Digest, Place> places;
+  std::map<Digest, ConstantRange> known_ranges;
   std::uint64_t seed;  // of the digests: random, so that no file shares its weights with another one by intent
 };
 
@@ -100,7 +100,7 @@ class Device {
   std::mutex building;  // held while a model is made: not every layer takes calls from several threads
   // Writes the pipeline cache to disk where it has grown. Failure to do so is no error. Under `building`.
   void save_pipeline_cache();
-  // A file beside the pipeline cache, of this device and driver; empty: there is no folder for one.
+  // A file next to the pipeline cache, of this device and driver; empty: there is no folder for one.
   std::string cache_file(std::string_view what) const {
     return cache_file_.empty() ? "" : cache_file_ + std::string(what);
   }

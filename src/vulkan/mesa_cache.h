@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mesa's own cache of shaders, beside ours: files that it maps into the process.
+// Mesa's own cache of shaders, next to ours: files that it maps into the process.
 #pragma once
 #include <optional>
 #include <string>

@@ -32,7 +32,7 @@ class Model {
   std::string device() const;  // "llvmpipe (LLVM 15.0.6, 256 bits) (emulation layer)"
 
   // Dense row-major tensors, as many as inputs() and outputs() has. Several threads may call: one model runs one of
-  // them at a time, models run beside each other. Errors: vulkan.lost, vulkan.memory, vulkan.failed.
+  // them at a time, models run at the same time. Errors: vulkan.lost, vulkan.memory, vulkan.failed.
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs);
   // How long the device took for the last run, by its own clock; 0: it has none.
   double device_seconds() const;

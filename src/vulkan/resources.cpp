@@ -105,52 +105,52 @@ Status Resources::create(std::uint32_t resource, VkFlags64 usage) {
   return {};
 }
 
-Status Resources::allocate(Place& place, bool stage) {
-  const auto shared = device_->memory_type(place.type_bits, on_host | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
-                                           place.output ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : 0);
-  if (place.host() && shared && !stage) {
-    TOSAIC_TRY(place.memory, device_->allocate(place.bytes, *shared, true));
+Status Resources::allocate(Allocation& allocation, bool stage) {
+  const auto shared = device_->memory_type(allocation.type_bits, on_host | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                                           allocation.output ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : 0);
+  if (allocation.host() && shared && !stage) {
+    TOSAIC_TRY(allocation.memory, device_->allocate(allocation.bytes, *shared, true));
     return {};
   }
-  place.copied_bytes = place.bytes;
-  if (place.host()) {  // a buffer over the same memory, as copies from staging memory need one
-    TOSAIC_TRY(place.whole,
-               make_buffer(place.bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT));
+  allocation.copied_bytes = allocation.bytes;
+  if (allocation.host()) {  // a buffer over the same memory, as copies from staging memory need one
+    TOSAIC_TRY(allocation.whole,
+               make_buffer(allocation.bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT));
     VkMemoryRequirements needs;
-    device_->vk.vkGetBufferMemoryRequirements(device_->handle, place.whole, &needs);
-    place.bytes = std::max(place.bytes, needs.size);
-    place.type_bits &= needs.memoryTypeBits;
+    device_->vk.vkGetBufferMemoryRequirements(device_->handle, allocation.whole, &needs);
+    allocation.bytes = std::max(allocation.bytes, needs.size);
+    allocation.type_bits &= needs.memoryTypeBits;
   }
-  const auto local = device_->memory_type(place.type_bits, 0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+  const auto local = device_->memory_type(allocation.type_bits, 0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
   if (!local)
     return error("vulkan.memory", "the device has no type of memory that suits all members of an alias group");
-  TOSAIC_TRY(place.memory, device_->allocate(place.bytes, *local, false));
-  if (!place.host()) return {};
+  TOSAIC_TRY(allocation.memory, device_->allocate(allocation.bytes, *local, false));
+  if (!allocation.host()) return {};
   TOSAIC_CHECK(called("vkBindBufferMemory", [&] {
-    return device_->vk.vkBindBufferMemory(device_->handle, place.whole, place.memory->handle(), 0);
+    return device_->vk.vkBindBufferMemory(device_->handle, allocation.whole, allocation.memory->handle(), 0);
   }));
-  TOSAIC_TRY(place.staging_buffer,
-             make_buffer(place.bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT));
+  TOSAIC_TRY(allocation.staging_buffer,
+             make_buffer(allocation.bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT));
   VkMemoryRequirements needs;
-  device_->vk.vkGetBufferMemoryRequirements(device_->handle, place.staging_buffer, &needs);
+  device_->vk.vkGetBufferMemoryRequirements(device_->handle, allocation.staging_buffer, &needs);
   const auto host =
-      device_->memory_type(needs.memoryTypeBits, on_host, place.output ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : 0);
+      device_->memory_type(needs.memoryTypeBits, on_host, allocation.output ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : 0);
   if (!host) return error("vulkan.memory", "the device has no memory that the host can write");
-  TOSAIC_TRY(place.staging, device_->allocate(needs.size, *host, true));
+  TOSAIC_TRY(allocation.staging, device_->allocate(needs.size, *host, true));
   return called("vkBindBufferMemory", [&] {
-    return device_->vk.vkBindBufferMemory(device_->handle, place.staging_buffer, place.staging->handle(), 0);
+    return device_->vk.vkBindBufferMemory(device_->handle, allocation.staging_buffer, allocation.staging->handle(), 0);
   });
 }
 
-Status Resources::bind(std::uint32_t resource, const Place& place) {
+Status Resources::bind(std::uint32_t resource, const Allocation& allocation) {
   Made& made = made_[resource];
   if (made.buffer != VK_NULL_HANDLE)
     return called("vkBindBufferMemory", [&] {
-      return device_->vk.vkBindBufferMemory(device_->handle, made.buffer, place.memory->handle(), 0);
+      return device_->vk.vkBindBufferMemory(device_->handle, made.buffer, allocation.memory->handle(), 0);
     });
   VkBindTensorMemoryInfoARM info{stype::bind_tensor};
   info.tensor = made.tensor;
-  info.memory = place.memory->handle();
+  info.memory = allocation.memory->handle();
   TOSAIC_CHECK(
       called("vkBindTensorMemoryARM", [&] { return device_->ml.BindTensorMemoryARM(device_->handle, 1, &info); }));
   VkTensorViewCreateInfoARM view{stype::tensor_view};
@@ -175,21 +175,21 @@ Status Resources::make(const Options& options) {
   for (const auto& [resource, flags] : usage) {
     TOSAIC_CHECK(check(resource));
     TOSAIC_CHECK(create(resource, flags));
-    Place& place = places_[root(resource)];
-    place.bytes = std::max(place.bytes, made_[resource].needs.size);
-    place.type_bits &= made_[resource].needs.memoryTypeBits;
-    place.constant |= file_.resources[resource].category == vgf::Category::constant;
+    Allocation& allocation = allocations_[root(resource)];
+    allocation.bytes = std::max(allocation.bytes, made_[resource].needs.size);
+    allocation.type_bits &= made_[resource].needs.memoryTypeBits;
+    allocation.constant |= file_.resources[resource].category == vgf::Category::constant;
   }
-  for (const vgf::Slot& slot : file_.inputs) places_[root(slot.resource)].input = true;
-  for (const vgf::Slot& slot : file_.outputs) places_[root(slot.resource)].output = true;
-  for (auto& [r, place] : places_) TOSAIC_CHECK(allocate(place, options.stage));
-  for (const auto& [resource, flags] : usage) TOSAIC_CHECK(bind(resource, places_[root(resource)]));
+  for (const vgf::Slot& slot : file_.inputs) allocations_[root(slot.resource)].input = true;
+  for (const vgf::Slot& slot : file_.outputs) allocations_[root(slot.resource)].output = true;
+  for (auto& [r, allocation] : allocations_) TOSAIC_CHECK(allocate(allocation, options.stage));
+  for (const auto& [resource, flags] : usage) TOSAIC_CHECK(bind(resource, allocations_[root(resource)]));
   return write_constants();
 }
 
 std::byte* Resources::mapped(std::uint32_t resource) const {
-  const Place& place = places_.at(root(resource));
-  return place.staging ? place.staging->mapped() : place.memory->mapped();
+  const Allocation& allocation = allocations_.at(root(resource));
+  return allocation.staging ? allocation.staging->mapped() : allocation.memory->mapped();
 }
 
 Status Resources::write_constants() const {
@@ -205,27 +205,27 @@ Status Resources::write_constants() const {
   return {};
 }
 
-void Resources::copy(VkCommandBuffer commands, const Place& place, bool in) const {
-  const VkBufferCopy all{0, 0, place.copied_bytes};
-  device_->vk.vkCmdCopyBuffer(commands, in ? place.staging_buffer : place.whole,
-                              in ? place.whole : place.staging_buffer, 1, &all);
+void Resources::copy(VkCommandBuffer commands, const Allocation& allocation, bool in) const {
+  const VkBufferCopy all{0, 0, allocation.copied_bytes};
+  device_->vk.vkCmdCopyBuffer(commands, in ? allocation.staging_buffer : allocation.whole,
+                              in ? allocation.whole : allocation.staging_buffer, 1, &all);
 }
 
 bool Resources::record_constants(VkCommandBuffer commands) const {
   bool any = false;
-  for (const auto& [r, place] : places_)
-    if (place.constant && place.staging) copy(commands, place, true), any = true;
+  for (const auto& [r, allocation] : allocations_)
+    if (allocation.constant && allocation.staging) copy(commands, allocation, true), any = true;
   return any;
 }
 
 void Resources::record_inputs(VkCommandBuffer commands) const {
-  for (const auto& [r, place] : places_)
-    if (place.input && place.staging) copy(commands, place, true);
+  for (const auto& [r, allocation] : allocations_)
+    if (allocation.input && allocation.staging) copy(commands, allocation, true);
 }
 
 void Resources::record_outputs(VkCommandBuffer commands) const {
-  for (const auto& [r, place] : places_)
-    if (place.output && place.staging) copy(commands, place, false);
+  for (const auto& [r, allocation] : allocations_)
+    if (allocation.output && allocation.staging) copy(commands, allocation, false);
 }
 
 }  // namespace tosaic::vulkan

@@ -24,7 +24,7 @@ class Resources {
  public:
   struct Options {
     bool stage = false;  // inputs and outputs through staging memory, also where the host sees the device's
-    // Pairs of resources that must be one, beside the file's alias groups.
+    // Pairs of resources that must be one, in addition to the file's alias groups.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> same;
   };
   Resources(const vgf::File& file, std::shared_ptr<Device> device) : file_(file), device_(std::move(device)) {}
@@ -53,7 +53,7 @@ class Resources {
     VkBuffer buffer = VK_NULL_HANDLE;  // the others
     VkMemoryRequirements needs{};
   };
-  struct Place {  // of the resources that are one
+  struct Allocation {  // of the resources that are one
     VkDeviceSize bytes = 0, copied_bytes = 0;
     std::uint32_t type_bits = ~0u;
     bool input = false, output = false, constant = false;
@@ -64,17 +64,17 @@ class Resources {
   Status check(std::uint32_t resource) const;
   void join(const Options& options);
   Status create(std::uint32_t resource, VkFlags64 usage);
-  Status bind(std::uint32_t resource, const Place& place);
-  Status allocate(Place& place, bool stage);
+  Status bind(std::uint32_t resource, const Allocation& allocation);
+  Status allocate(Allocation& allocation, bool stage);
   Result<VkBuffer> make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage);
   Status write_constants() const;
-  void copy(VkCommandBuffer commands, const Place& place, bool in) const;
+  void copy(VkCommandBuffer commands, const Allocation& allocation, bool in) const;
 
   const vgf::File& file_;
   std::shared_ptr<Device> device_;
-  std::vector<std::uint32_t> root_;        // by resource
-  std::map<std::uint32_t, Place> places_;  // by root
-  std::map<std::uint32_t, Made> made_;     // by resource
+  std::vector<std::uint32_t> root_;                  // by resource
+  std::map<std::uint32_t, Allocation> allocations_;  // by root
+  std::map<std::uint32_t, Made> made_;               // by resource
   Undo undo_;
 };
 

@@ -94,9 +94,9 @@ struct Case {
   const Dispatch* dispatch = nullptr;
   std::uint64_t hash = 0;
   spirv::ShaderProgram program;
-  std::vector<std::uint64_t> places;  // of the ranges, constants aside, in the case's memory; overlaps are kept
-  std::vector<std::byte> memory;      // before the dispatch
-  std::uint64_t scratch = 0;          // where that lies on the device
+  std::vector<std::uint64_t> offsets;  // of the ranges, constants aside, in the case's memory; overlaps are kept
+  std::vector<std::byte> memory;       // before the dispatch
+  std::uint64_t scratch = 0;           // where that lies on the device
   bool unchecked = false;
 };
 
@@ -113,7 +113,7 @@ void place(Case& c) {
   for (std::size_t i = 0; i < ranges.size(); ++i)
     if (ranges[i].arena != Arena::constants) order.push_back(i);
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(ranges[i].arena, ranges[i].offset); });
-  c.places.assign(ranges.size(), 0);
+  c.offsets.assign(ranges.size(), 0);
   std::uint64_t size = 0, end = 0;  // of the last piece in its arena
   const Range* before = nullptr;
   for (std::size_t i : order) {
@@ -123,7 +123,7 @@ void place(Case& c) {
       end = r.offset;
       size = (size + vulkan_program::alignment - 1) / vulkan_program::alignment * vulkan_program::alignment;
     }
-    c.places[i] = size - (end - r.offset);
+    c.offsets[i] = size - (end - r.offset);
     const std::uint64_t beyond = r.offset + r.bytes;
     if (beyond > end) size += beyond - end, end = beyond;
     before = &r;
@@ -136,7 +136,7 @@ void place(Case& c) {
         spirv::ShaderProgram::Binding binding = c.program.bindings()[i];
         if (ranges[i].view != vulkan_program::View::buffer)
           binding.element_bytes = static_cast<Word>(std::min<std::uint64_t>(texel_bytes(ranges[i].view), 4));
-        fill({c.memory.data() + c.places[i], ranges[i].bytes}, binding, random);
+        fill({c.memory.data() + c.offsets[i], ranges[i].bytes}, binding, random);
       }
 }
 
@@ -148,7 +148,7 @@ spirv::ShaderCall call_of(const Case& c, std::vector<std::byte>& memory, const B
     if (r.arena == Arena::constants)  // which no shader writes to
       call.bindings.emplace_back(const_cast<std::byte*>(constants.data()) + r.offset, r.bytes);
     else
-      call.bindings.emplace_back(memory.data() + c.places[i], r.bytes);
+      call.bindings.emplace_back(memory.data() + c.offsets[i], r.bytes);
   }
   call.pushes = c.dispatch->pushes;
   call.groups = c.dispatch->groups;
@@ -205,7 +205,7 @@ class Comparison {
     std::string first;
     for (const Element& e : elements_) {
       Word found = 0;
-      std::memcpy(&found, device.data() + case_.places[e.binding] + e.index * e.bytes, e.bytes);
+      std::memcpy(&found, device.data() + case_.offsets[e.binding] + e.index * e.bytes, e.bytes);
       if (is_real(e) ? near(e, found, usual) : same(e, found)) continue;
       ++wrong;
       wrong_.emplace(e.binding, e.index);
@@ -347,10 +347,10 @@ class Test {
     for (const Case& c : cases) {
       Bindings& b = bindings.emplace_back();
       b.layout = pipelines_[c.dispatch->module].set_layout;
-      for (std::size_t i = 0; i < c.places.size(); ++i) {
+      for (std::size_t i = 0; i < c.offsets.size(); ++i) {
         const Range& r = c.dispatch->ranges[i];
         b.ranges.push_back(r.arena == Arena::constants ? constants_.at(r)
-                                                       : bound_range(*scratch, c.scratch + c.places[i], r));
+                                                       : bound_range(*scratch, c.scratch + c.offsets[i], r));
       }
     }
     DescriptorSets sets(device_);

@@ -12,7 +12,7 @@
 namespace tosaic::vulkan {
 
 // `constants`: the device's copy of `program.constants`, which must be there still. What has passed is remembered
-// beside the pipeline cache, by driver; TOSAIC_VULKAN_SELF_TEST=always checks everything anew, =never nothing. Errors:
+// next to the pipeline cache, by driver; TOSAIC_VULKAN_SELF_TEST=always checks everything anew, =never nothing. Errors:
 // vulkan.wrong-result, vulkan.ambiguous-shader (no driver can be right), vulkan.lost, vulkan.memory, vulkan.failed.
 // Under device->building. `told`: is given a line where shaders were left unchecked, as computing them here would take
 // too long; they are not remembered.

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tool for aarch64, under qemu, beside this machine's own: what they compile must be the same bytes, and programs must
+"""The tool for aarch64, under qemu, and this machine's own: what they compile must be the same bytes, and programs must
 give the same results on both.
 
     run_aarch64.py NATIVE EMULATED ROOT [PYTHON_PACKAGE NUMPY]
     run_aarch64.py --runtime NATIVE EMULATED ROOT
 
-The second way compares the programs run_tosa and run_ethos_u (test/delegates/run_program.cpp), which lie beside the tools, on
-what the native tool compiles; EMULATED itself need not be there.
+The second way compares the programs run_tosa and run_ethos_u (test/delegates/run_program.cpp), which lie next to the
+tools, on what the native tool compiles; EMULATED itself need not be there.
 
 ROOT has the arm64 libraries (.ci/arm64-root) and, if the last two are there, the Python that imports the package for
 aarch64 and runs a program with it. Prints a line per comparison and ends with 1 if anything differs.

@@ -19,7 +19,7 @@ DONE, REFUSED, USAGE = 0, 1, 2
 
 @pytest.fixture
 def call(tosaic, tmp_path):
-    """call("compile", ...) in a folder with a model in it; the result, and nothing may be left beside the files."""
+    """call("compile", ...) in a folder with a model in it; the result, and nothing may be left next to the files."""
     shutil.copy(DIGITS / "digits.pt2", tmp_path / "m.pt2")
 
     def run(*arguments, **more):

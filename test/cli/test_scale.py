@@ -25,7 +25,7 @@ def chain(count):
 
 
 def wide(count):
-    """As many branches beside one another as there are nodes by three, and a tree that adds them."""
+    """As many branches next to one another as there are nodes by three, and a tree that adds them."""
     lines, level, sums = [], [], 0
     for i in range(count // 3):
         lines += [f'%c{i}: 8xf32 = constant "{constant(8, i)}"', f"%a{i}: 1x8x8xf32 = aten.mul.Tensor(%x, %c{i})",

@@ -14,7 +14,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 
-// Values of all sizes, ties of codes among them, and what is not a number.
+// Values of all sizes, ties of quantised values among them, and what is not a number.
 std::vector<float> floats(std::size_t n, std::uint64_t seed, bool finite) {
   std::mt19937_64 random(seed);
   std::vector<float> x(n);

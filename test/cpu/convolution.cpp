@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of random shapes, with every tail that kernels fuse, against the interpreter.
+// Convolutions of random shapes, with every epilogue that kernels fuse, against the interpreter.
 #include <fmt/format.h>
 
 #include "cpu/net.h"
@@ -255,7 +255,7 @@ TEST(Convolution, I16WithEveryTail) {
   }
 }
 
-// Half floats are summed in f32 and rounded once.
+// Half-precision floats are summed in f32 and rounded once.
 TEST(Convolution, NarrowFloats) {
   for (DType type : {DType::f16, DType::bf16})
     for (std::uint32_t seed = 5000; seed < 5020; ++seed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of random shapes, with tails, against the interpreter.
+// Matrix products of random shapes, with epilogues, against the interpreter.
 #include <fmt/format.h>
 
 #include "cpu/net.h"

@@ -172,7 +172,7 @@ static void runs(const sample* s) {
   CHECK(memory.live == 0);
 }
 
-/* A clone beside its origin, with memory of its own, and after it. */
+/* A clone next to its origin, with memory of its own, and after it. */
 static void is_cloned(const sample* s) {
   counted memory = {0};
   const tosaic_delegate_host host = counting_host(&memory);
@@ -227,7 +227,7 @@ static void* runs_in_thread(void* user) {
   return wrong;
 }
 
-/* Different payloads run beside each other. */
+/* Different payloads run at the same time. */
 static void runs_in_two_threads(const sample* s) {
   sample other = *s;
   other.payload = exactly(s->payload.data, s->payload.bytes);

@@ -16,7 +16,7 @@ import executorch_programs  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits"
 INT8 = ["--quantize", "int8", "--io", "quantized", "--calibrate", DIGITS / "digits_samples.npz"]
-# Vela lies beside the interpreter that runs the tests; the emulation layer is found by its environment.
+# Vela lies next to the interpreter that runs the tests; the emulation layer is found by its environment.
 PEERS = os.environ | {"PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}", "VIRTUAL_ENV": sys.prefix}
 
 
@@ -58,7 +58,7 @@ def test_delegate(delegate, target, options, tmp_path, programs):
 
 
 def test_a_program_of_executorch(tmp_path, programs):
-    """The payload of ExecuTorch's own Vulkan flow that needs no data beside it."""
+    """The payload of ExecuTorch's own Vulkan flow that needs no data outside it."""
     stored = ROOT / "test/plugin/vulkan/add"
     file, arrays = stored.with_suffix(".pte").read_bytes(), np.load(stored.with_suffix(".npz"))
     at = file.index(b"VH00") - 4

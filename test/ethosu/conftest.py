@@ -10,7 +10,7 @@ sys.path.insert(0, str(HERE))
 
 @pytest.fixture(scope="session")
 def library(request):
-    """The simulator beside the tool under test."""
+    """The simulator next to the tool under test."""
     given = request.config.getoption("--ethosu-library")
     path = pathlib.Path(given) if given else pathlib.Path(request.config.getoption("--tosaic")).parent.parent / "src/libtosaic_ethosu_c.so"
     assert path.exists(), f"{path} is missing; build the target tosaic_ethosu_c"

@@ -201,7 +201,7 @@ def scaled_sum(n, dtype, op, left, right, out, shape_b, swap=False):
 
 
 def constant_sum(n, dtype, shape):
-    """A constant in the tensor's own width beside the largest factor, as tosaic writes it."""
+    """A constant in the tensor's own width next to the largest factor, as tosaic writes it."""
     bits, high = (19, 127) if dtype == I8 else (14, 32767)
     x = n.rescale(n.input((1, 9, 7, 19), dtype), I32, 2.0 ** bits, -7 if dtype == I8 else 0)
     values = np.arange(np.prod(shape)) * 12347 % (2 * high) - high

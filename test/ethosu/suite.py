@@ -44,7 +44,7 @@ def prepare(folder, name, build, inputs=2):
 
 
 def compiled(tosa, target, extra=()):
-    """Vela's program, or None with the reason beside it."""
+    """Vela's program, or None with the reason next to it."""
     out = tosa.parent / "_".join([target, *(e.strip("-").replace("=", "_") for e in extra)])
     if not (out / "net_vela.npz").exists() and not (out / "vela.refused").exists():
         try:

@@ -17,7 +17,7 @@ from torch import nn
 
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
 
-CHAINS = 6  # in one model: a start of Vela is dear, and neighbours in memory show what is written beside its place
+CHAINS = 6  # in one model: a start of Vela is dear, and neighbours in memory show what is written next to its place
 
 
 class Function(nn.Module):

@@ -112,7 +112,7 @@ class Chain(nn.Module):
             self.step(name, function)
         elif kind == "scale":
             self.step("times 1.5", lambda x: x * 1.5)
-        elif kind == "gate" and any(d > 1 for d in shape):  # what a dim comes to, activated, beside a part of it
+        elif kind == "gate" and any(d > 1 for d in shape):  # what a dim comes to, activated, next to a part of it
             axis, keep = rng.choice([i for i, d in enumerate(shape) if d > 1]), rng.random() < 0.5
             at, reduce = rng.randrange(shape[axis]), rng.choice(("sum", "mean", "amax"))
             (name, function), join = rng.choice((("sigmoid", torch.sigmoid), ("relu", torch.relu))), rng.choice((torch.add, torch.mul))

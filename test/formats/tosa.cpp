@@ -85,20 +85,22 @@ TEST(TosaFile, Variables) {
   EXPECT_EQ(file.error().code, "tosa-file.variable");
 }
 
-// What a flatbuffer's 2 GB do not hold lies beside it; here that are 8 bytes.
+// What a flatbuffer's 2 GB do not hold lies next to it; here that are 8 bytes.
 TEST(TosaFile, ConstantsOutside) {
   const Graph graph = graph_of(varied);
   const auto parts = tosa_file::write_parts(graph, 8);
   ASSERT_TRUE(parts.ok()) << render(parts.error(), false);
   EXPECT_GE(parts->outside.size(), 2u);
   const Bytes file = parts->file.joined();
-  std::map<std::string, Bytes> beside(parts->outside.begin(), parts->outside.end());
-  const auto find = [&](const std::string& name) { return beside.contains(name) ? beside[name] : Bytes(); };
+  std::map<std::string, Bytes> external_data(parts->outside.begin(), parts->outside.end());
+  const auto find = [&](const std::string& name) {
+    return external_data.contains(name) ? external_data[name] : Bytes();
+  };
   const auto again = tosa_file::read(file, "test.tosa", find);
   ASSERT_TRUE(again.ok()) << render(again.error(), false);
   EXPECT_EQ(print(graph, ConstantText::all, true), print(*again, ConstantText::all, true));
   EXPECT_EQ(code_of_read(file), "tosa-file.constant-outside");
-  beside.begin()->second = Bytes::copy("short", 5);
+  external_data.begin()->second = Bytes::copy("short", 5);
   const auto other = tosa_file::read(file, "test.tosa", find);
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().code, "tosa-file.constant-size");

@@ -218,7 +218,7 @@ TEST(Vgf, CustomOperatorsAreKept) {
   EXPECT_EQ(print(*back, ConstantText::all), print(graph, ConstantText::all));
 }
 
-// A shader is a segment of its own; what lies before and behind it, two graph segments.
+// A shader is a segment of its own; what lies before and after it, two graph segments.
 TEST(Vgf, ShadersAreComputeSegments) {
   const std::string attributes = quoted(
       R"({"entry_point": "main", "workgroup_sizes": [4, 1, 1], "shader_language": "GLSL", "shader_code": "void main() {}", )"

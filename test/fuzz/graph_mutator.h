@@ -44,7 +44,7 @@ class Mutator {
     const Dim u0 = Symbol{"u0", {0, v.type.shape[i].bounds().highest.value_or(0) + 1}};
     v.type.shape.set(i, pick(2) ? u0 : 2 * u0);
   }
-  // A buffer in the place of an operand or an input.
+  // A buffer in place of an operand or an input.
   void state(Graph& g) {
     std::vector<ValueId> made;
     for (const Node& n : g.nodes)

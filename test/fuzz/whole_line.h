@@ -141,7 +141,7 @@ inline Defect through_all_stages(Graph graph, const Target& target) {
 inline Defect whole_line(Graph graph, const Target& target) {
   try {
     return through_all_stages(std::move(graph), target);
-  } catch (const UnknownSize&) { return std::nullopt; }  // the library's border says model.dynamic-shape
+  } catch (const UnknownSize&) { return std::nullopt; }  // the library's boundary says model.dynamic-shape
 }
 
 }  // namespace tosaic::test

@@ -47,7 +47,7 @@ TEST(Outputs, AnotherProcessReplacesThem) {
   const ino_t first = number_of(a);
   Outputs outputs;
   ASSERT_TRUE(outputs.plan(a).ok());
-  // The other process: its files wait beside their places, and take them. It does so often.
+  // The other process: its files wait next to their places, and take them. It does so often.
   for (int round = 0; round < 50; ++round)
     for (const std::string& path : {a, b}) {
       put(folder / "waiting", "theirs");

@@ -13,9 +13,9 @@ namespace {
 
 Bytes text(std::string_view t) { return Bytes::copy(t.data(), t.size()); }
 
-Rope cut(std::initializer_list<std::string_view> pieces) {
+Rope cut(std::initializer_list<std::string_view> chunks) {
   Rope rope;
-  for (std::string_view p : pieces) rope.append(text(p));
+  for (std::string_view p : chunks) rope.append(text(p));
   return rope;
 }
 
@@ -52,7 +52,7 @@ TEST(Rope, IsReadInStretches) {
   EXPECT_TRUE(reader.next(2) == cut({"ab"}));
   const Rope views = reader.next(3);
   EXPECT_TRUE(views == cut({"cde"}));
-  EXPECT_EQ(views.pieces()[0].data(), rope.pieces()[0].data() + 2) << "nothing is copied";
+  EXPECT_EQ(views.chunks()[0].data(), rope.chunks()[0].data() + 2) << "nothing is copied";
   char one = 0;
   reader.next(1, &one);
   EXPECT_EQ(one, 'f');

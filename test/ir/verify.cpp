@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/graph.h"
+#include "ir/marks.h"
+#include "ir/program_operators.h"
 #include "ir/tensor.h"
 
 namespace tosaic {
@@ -146,6 +148,23 @@ TEST(Names, Unique) {
   EXPECT_EQ(g[4].name, "x_4");
   EXPECT_EQ(g[5].name, "x_3_1");
   EXPECT_EQ(g[count - 1].name, "x_" + std::to_string(count - 2));
+}
+
+// What tosaic notes on nodes has the types that ir/marks.h says.
+TEST(Verify, Marks) {
+  Graph g = good();
+  g.nodes[0].op = op::delegate;
+  EXPECT_EQ(code_of(g), "ir.node") << "a delegate's call names its region";
+  set_mark(g.nodes[0], mark::region, std::int64_t{0});
+  EXPECT_EQ(code_of(g), "");
+  g.nodes[1].op = higher_order::op::cond;
+  g.nodes[1].attrs.set("kept", true);
+  EXPECT_EQ(code_of(g), "ir.node");
+  set_mark(g.nodes[1], mark::kept, std::string("its condition is computed"));
+  EXPECT_EQ(code_of(g), "");
+  g.nodes[1].op = Operator("my.branch");  // whose argument has the name
+  g.nodes[1].attrs.set("kept", true);
+  EXPECT_EQ(code_of(g), "");
 }
 
 }  // namespace

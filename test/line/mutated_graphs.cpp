@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A short seeded run of what fuzz_stages does at length: small programs, made inconsistent in shapes, dtypes, arity,
-// arguments and operators, go down the whole line. Each is compiled and run, or refused with a code and a message.
+// arguments and operators, go down the whole line. Each is compiled and run, or refused with a quantised value and a
+// message.
 #include <gtest/gtest.h>
 #include <filesystem>
 #include <fstream>

@@ -37,7 +37,7 @@ TEST(PackedValues, AreReadWhereTheyLie) {
     const Layer layer(1, 40, 32 * 64 / group, group, -8, 7);
     const std::string name = layer.net.graph[layer.reals].name;
     Graph packed = layer.net.graph;
-    pack_codes(packed);
+    pack_int4(packed);
     const auto bytes = constant_of(layer.net.graph, name), halves = constant_of(packed, name);
     ASSERT_TRUE(bytes && halves);
     EXPECT_EQ(bytes->run, 0);
@@ -62,7 +62,7 @@ TEST(PackedValues, GiveTheSameResults) {
     for (const std::int64_t rows : {33, 64}) {
       const Layer layer(3, rows, 64, group, -8, 7);
       Graph packed = layer.net.graph;
-      pack_codes(packed);
+      pack_int4(packed);
       ASSERT_GT(packed.nodes.size(), layer.net.graph.nodes.size());
       std::vector<Tensor> results;
       for (const Graph* graph : {&layer.net.graph, static_cast<const Graph*>(&packed)}) {
@@ -92,7 +92,7 @@ TEST(PackedValues, OtherArithmeticIsNone) {
   const Layer layer(1, 40, 32, 64, -8, 7);
   const std::string name = layer.net.graph[layer.reals].name;
   Graph packed = layer.net.graph;
-  pack_codes(packed);
+  pack_int4(packed);
   for (Value& value : packed.values) {
     if (!value.is_constant() || value.type.dtype != DType::f32 || value.type.shape.elements() != 1) continue;
     const Bytes right = value.constant;

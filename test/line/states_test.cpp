@@ -42,8 +42,8 @@ Passed passed(Graph graph, bool integer) {
   if (!normal.ok()) return result;
   sound(*normal, "normalise");
   if (integer) {
-    widen_halves(*normal);
-    sound(*normal, "widen_halves");
+    widen_half_precision(*normal);
+    sound(*normal, "widen_half_precision");
     std::vector<std::vector<Tensor>> samples(2);
     for (std::size_t s = 0; s < samples.size(); ++s)
       for (ValueId v : normal->inputs) {
@@ -54,7 +54,7 @@ Passed passed(Graph graph, bool integer) {
     auto quantised = quantise(std::move(*normal), samples, {}, {});
     EXPECT_TRUE(quantised.ok()) << render(quantised.error(), false);
     if (!quantised.ok()) return result;
-    insert_boundaries(*quantised, Io::codes);
+    insert_boundaries(*quantised, Io::quantised);
     sound(*quantised, "quantise");
     normal = std::move(quantised);
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows and operators say that results lie between, on every operator's domain: beside what the interpreter
-// computes for each TOSA node, in floats and in integers, and beside PyTorch's answers.
+// What rows and operators say that results lie between, on every operator's domain: compared with what the interpreter
+// computes for each TOSA node, in floats and in integers, and with PyTorch's answers.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
 
-#include "integer_pieces.h"
+#include "integer_nodes.h"
 #include "interp/interp.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
@@ -116,7 +116,7 @@ class Rows {
     return at != known.end() && *at <= x + slack(x, DType::f32);
   }
 
-  // Each element is an operand's, an end that an attribute gives, or a truth; CAST gives it another dtype.
+  // Each element is an operand's, an end that an attribute gives, or a boolean; CAST gives it another dtype.
   static void check_choice(const Graph& graph, const Node& node, const std::vector<std::vector<double>>& of) {
     if (node.inputs.empty() || graph[node.inputs[0]].type.dtype != graph[node.outputs[0]].type.dtype) return;
     std::set<double> known;
@@ -167,10 +167,10 @@ TEST(Bounds, of_every_row) {
       if (!quantised.ok()) continue;
       auto integers = lower(*quantised, {.spec = &spec});
       if (!integers.ok()) continue;  // quantised_test says which may refuse
-      std::vector<Tensor> codes;
+      std::vector<Tensor> quantised_values;
       for (std::size_t i = 0; i < call.inputs.size(); ++i)
-        codes.push_back(coded(call.inputs[i], (*quantised)[quantised->inputs[i]].type));
-      rows.check(integers->graph, codes);
+        quantised_values.push_back(quantise_as(call.inputs[i], (*quantised)[quantised->inputs[i]].type));
+      rows.check(integers->graph, quantised_values);
     }
   });
   for (const tosa::Op& row : tosa::all())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beside gtest's own options: --list-domains prints every operator's calls as JSON lines for make_values.py.
+// In addition to gtest's own options: --list-domains prints every operator's calls as JSON lines for make_values.py.
 #include <gtest/gtest.h>
 
 #include <cstdio>

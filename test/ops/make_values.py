@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the calls of every operator's domain in PyTorch and stores inputs and results beside the tests.
+"""Runs the calls of every operator's domain in PyTorch and stores inputs and results next to the tests.
 
     build/release/bin/test_ops --list-domains | python test/ops/make_values.py [OPERATOR...]
 
@@ -55,7 +55,8 @@ def through_codes(x, scale, zero_point):
 
 
 def linear_qcs4w(self, weight, scales):
-    """Two codes in a byte, the first in its upper half, 8 added to each: how ExecuTorch's flow packs them."""
+    """Two quantised values in a byte, the first in its upper half, 8 added to each: how ExecuTorch's flow packs
+    them."""
     codes = torch.stack([weight >> 4, weight & 15], -1).reshape(weight.shape[0], -1)[:, : self.shape[-1]].float() - 8
     return self @ (codes * scales[:, None]).t()
 

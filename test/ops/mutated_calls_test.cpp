@@ -40,7 +40,7 @@ Given given(const Case& c) {
   return g;
 }
 
-// Lowered, or refused with a code and a message; anything else ends the test program.
+// Lowered, or refused with a quantised value and a message; anything else ends the test program.
 void lower_or_refuse(const std::string& op, const Given& g) {
   Graph graph;
   Builder builder(graph);

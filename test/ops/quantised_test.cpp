@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every operator's domain in integers: the call is quantised on its own inputs, placed, lowered, and the integer
-// graph runs on both executors with equal bits, before and after tidying. Each of its pieces, run on the codes that
-// reach it, stays within two steps of what its function gives for the numbers that these codes stand for
-// (integer_pieces.h); the whole stays near the float lowering of the call. A call that an integer target refuses says
-// so in its operator's domain.
+// graph runs on both executors with equal bits, before and after tidying. Each of its pieces, run on the quantised
+// values that reach it, stays within two steps of what its function gives for the numbers that these quantised values
+// stand for (integer_nodes.h); the whole stays near the float lowering of the call. A call that an integer target
+// refuses says so in its operator's domain.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "cpu/cpu.h"
-#include "integer_pieces.h"
+#include "integer_nodes.h"
 #include "interp/interp.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
@@ -79,14 +79,14 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
     if (expected.empty() && makes_floats_of_integers(parsed, call.graph) && why == "target.unsupported") return;
     EXPECT_EQ(why, expected) << print(*graph);
     if (!why.empty()) return;
-    std::vector<Tensor> codes;
+    std::vector<Tensor> quantised_values;
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
-      codes.push_back(coded(call.inputs[i], (*graph)[graph->inputs[i]].type));
+      quantised_values.push_back(quantise_as(call.inputs[i], (*graph)[graph->inputs[i]].type));
     std::vector<Tensor> results;
-    ASSERT_NO_FATAL_FAILURE(run_everywhere(*graph, codes, spec, results));
+    ASSERT_NO_FATAL_FAILURE(run_everywhere(*graph, quantised_values, spec, results));
     if (!parsed.half) return;  // numerically extreme by design: a few bits say nothing about it
-    ASSERT_NO_FATAL_FAILURE(check_pieces(parsed, *graph, codes, spec, results));
-    check_whole(parsed, call.graph, *graph, codes, results, scheme);
+    ASSERT_NO_FATAL_FAILURE(check_nodes(parsed, *graph, quantised_values, spec, results));
+    check_whole(parsed, call.graph, *graph, quantised_values, results, scheme);
   }
 
   // The code of the first reason why the target does not take the graph; empty: it takes it.
@@ -115,13 +115,13 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
   }
 
   // The integer graph as lowered and as tidied, on the interpreter and the CPU executor: the same bits.
-  static void run_everywhere(const Graph& graph, const std::vector<Tensor>& codes, const tosa::Spec& spec,
+  static void run_everywhere(const Graph& graph, const std::vector<Tensor>& quantised_values, const tosa::Spec& spec,
                              std::vector<Tensor>& results) {
     auto lowered = lower(graph, {.spec = &spec});
     ASSERT_TRUE(lowered.ok()) << lowered.error().message << "\n" << print(graph);
     auto legal = tosa::verify_graph(lowered->graph, spec);
     ASSERT_TRUE(legal.ok()) << legal.error().message << "\n" << print(lowered->graph);
-    const std::vector<Tensor> bytes = as_bytes(codes);
+    const std::vector<Tensor> bytes = as_bytes(quantised_values);
     auto exact = interp::run(lowered->graph, bytes);
     ASSERT_TRUE(exact.ok()) << exact.error().message << "\n" << print(lowered->graph);
     Graph tidied = lowered->graph;
@@ -145,15 +145,15 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
     results = under_types(*exact, types);
   }
 
-  // Truth and indices are exact. A product of codes and a constant may be off by more than two steps: the constant has
-  // 16 bits of its largest element, and the result's step follows from what the samples showed, not from what the
-  // operands could give.
-  static void check_pieces(const Case& parsed, const Graph& graph, const std::vector<Tensor>& codes,
-                           const tosa::Spec& spec, const std::vector<Tensor>& results) {
+  // Booleans and indices are exact. A product of quantised values and a constant may be off by more than two steps: the
+  // constant has 16 bits of its largest element, and the result's step follows from what the samples showed, not from
+  // what the operands could give.
+  static void check_nodes(const Case& parsed, const Graph& graph, const std::vector<Tensor>& quantised_values,
+                          const tosa::Spec& spec, const std::vector<Tensor>& results) {
     std::vector<Tensor> last;
-    auto pieces = pieces_of(graph, codes, spec, last);
+    auto pieces = node_results(graph, quantised_values, spec, last);
     ASSERT_TRUE(pieces.ok()) << pieces.error().message << "\n" << print(graph);
-    for (const Piece& piece : *pieces) {
+    for (const NodeResult& piece : *pieces) {
       const bool scaled = piece.type.quantised();
       EXPECT_LE(piece.distance.worst, !scaled                                      ? 0
                                       : piece.rule->is_linear && !piece.rule->adds ? parsed.steps + 0.5
@@ -165,24 +165,25 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
       EXPECT_EQ(results[k].data, last[k].data) << "the pieces together are not the whole, output " << k;
   }
 
-  // Root mean square error of the results beside the float program with its own weights: below two steps. With
+  // Root mean square error of the results compared with the float program with its own weights: below two steps. With
   // int16x8 a step is 1/32767 of the range, and these are larger: weights have 8 bits, so products of them are off by
   // up to 1 percent of the signal; a table that stands in a composite is 512 lines, which do not follow a function
   // where it bends, and what is computed from them inherits that.
-  static void check_whole(const Case& parsed, const Graph& floats, const Graph& graph, const std::vector<Tensor>& codes,
-                          const std::vector<Tensor>& results, Scheme scheme) {
+  static void check_whole(const Case& parsed, const Graph& floats, const Graph& graph,
+                          const std::vector<Tensor>& quantised_values, const std::vector<Tensor>& results,
+                          Scheme scheme) {
     auto lowered = lower(floats);
     ASSERT_TRUE(lowered.ok()) << lowered.error().message;
     interp::Options precise;
     precise.precise = true;
-    auto want = interp::run(lowered->graph, reals(codes), precise);
+    auto want = interp::run(lowered->graph, reals(quantised_values), precise);
     ASSERT_TRUE(want.ok()) << want.error().message;
     double share = 0;
     if (scheme == Scheme::int16x8) {
       const bool composite = graph.nodes.size() > 1;
       for (const Node& node : graph.nodes) {
         const Rule rule = find_aten(node.op).rule;
-        if (rule->tabulates) share = std::max(share, composite ? 0.0025 : 1.0);  // alone: check_pieces
+        if (rule->tabulates) share = std::max(share, composite ? 0.0025 : 1.0);  // alone: check_nodes
         for (ValueId v : node.inputs)
           if (rule->accumulates && v != no_value && graph[v].is_constant()) share = std::max(share, 0.01);
       }

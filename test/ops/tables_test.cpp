@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of functions that are not defined everywhere: codes a rounding error outside of the domain give the value at
-// its border, and the codes on the border do.
+// Tables of functions that are not defined everywhere: quantised values a rounding error outside of the domain give the
+// value at the end of its domain, and the quantised values on the end of the domain do.
 #include <gtest/gtest.h>
 #include <cmath>
 #include <functional>
@@ -19,7 +19,7 @@ struct Function {
   Attrs attrs;
   double lowest, highest;  // of the domain
   std::function<double(double)> f;
-  double from, to;  // the reals that the codes of x stand for
+  double from, to;  // the reals that the quantised values of x stand for
 };
 
 std::vector<Function> functions() {
@@ -38,7 +38,7 @@ std::vector<Function> functions() {
   };
 }
 
-// The codes that the table of `function` gives for all codes of x.
+// The quantised values that the table of `function` gives for all quantised values of x.
 std::vector<std::int64_t> table_of(const Function& function, const TensorType& x_type, const Scales& y) {
   Graph graph;
   const ValueId x = graph.add_value("x", x_type), out = graph.add_value("y", x_type.with(y));
@@ -53,13 +53,13 @@ std::vector<std::int64_t> table_of(const Function& function, const TensorType& x
   auto lowered = lower(graph);
   EXPECT_TRUE(lowered.ok()) << lowered.error().message;
   const auto range = range_of(x_type.dtype);
-  std::vector<std::int64_t> codes(static_cast<std::size_t>(x_type.shape.elements()));
-  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = range.lowest + static_cast<std::int64_t>(i);
+  std::vector<std::int64_t> input_values(static_cast<std::size_t>(x_type.shape.elements()));
+  for (std::size_t i = 0; i < input_values.size(); ++i) input_values[i] = range.lowest + static_cast<std::int64_t>(i);
   auto run = interp::run(lowered->graph,
-                         {{lowered->graph[lowered->graph.inputs[0]].type, constant_bytes(x_type.dtype, codes)}});
+                         {{lowered->graph[lowered->graph.inputs[0]].type, constant_bytes(x_type.dtype, input_values)}});
   EXPECT_TRUE(run.ok());
   std::vector<std::int64_t> results;
-  for (std::size_t i = 0; i < codes.size(); ++i)
+  for (std::size_t i = 0; i < input_values.size(); ++i)
     results.push_back(element_as_integer(x_type.dtype, run->at(0).data.data(), i));
   return results;
 }
@@ -86,12 +86,14 @@ TEST(Tables, knots_of_16_bits_lead_to_the_border_of_a_domain) {
     SCOPED_TRACE(function.op);
     const double step = std::max(-function.from, function.to) / 32767, y_step = 8.0 / 32767;
     const auto found = table_of(function, {DType::i16, Shape{65536}, Scales{{step}, {0}}}, Scales{{y_step}, {0}});
-    for (const double border : {function.lowest, function.highest}) {
-      if (std::isinf(border) || std::isinf(function.f(border))) continue;  // a line only comes near a pole
-      const double real = std::clamp(function.f(border), -8.0, 8.0);
-      const auto at = static_cast<std::int64_t>(std::nearbyint(border / step));
-      // Between the border's knot and the next a line takes the function's place: near the border, a part of its rise.
-      const double next = std::clamp(function.f(border + (border == function.lowest ? 128 : -128) * step), -8.0, 8.0);
+    for (const double domain_end : {function.lowest, function.highest}) {
+      if (std::isinf(domain_end) || std::isinf(function.f(domain_end))) continue;  // a line only comes near a pole
+      const double real = std::clamp(function.f(domain_end), -8.0, 8.0);
+      const auto at = static_cast<std::int64_t>(std::nearbyint(domain_end / step));
+      // Between the end of the domain's knot and the next a line takes the function's place: near the end of the
+      // domain, a part of its rise.
+      const double next =
+          std::clamp(function.f(domain_end + (domain_end == function.lowest ? 128 : -128) * step), -8.0, 8.0);
       for (std::int64_t code = at - 2; code <= at + 2; ++code) {
         const double y = static_cast<double>(found[static_cast<std::size_t>(code + 32768)]) * y_step;
         EXPECT_NEAR(y, real, std::fabs(next - real) * 4 / 64 + 2 * y_step) << "at " << static_cast<double>(code) * step;

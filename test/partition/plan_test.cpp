@@ -183,7 +183,7 @@ TEST(QuantisationPlan, refuses_lines_that_say_too_much_or_too_little) {
             "plan.impossible: the line does not follow from the rest of the plan");
 }
 
-// Words and lines left out, doubled and exchanged: an error with a code of its own, or a plan.
+// Words and lines left out, doubled and exchanged: an error with a quantised value of its own, or a plan.
 TEST(QuantisationPlan, whatever_the_text_says) {
   const Expanded program = program_of(net);
   const std::string text = print(plan_quantisation(program, {}), program.graph);
@@ -266,7 +266,7 @@ TEST(Overrides, of_which_the_last_wins) {
 }
 
 TEST(Overrides, reach_operands_that_nothing_else_computes_with) {
-  // The relu's codes are the head's alone: the first convolution writes 16 bits.
+  // The relu's quantised values are the head's alone: the first convolution writes 16 bits.
   const std::string plan = decided_by("head: int16x8");
   EXPECT_EQ(line_of(plan, "\n%a "), "\n%a i16 symmetric held");
   EXPECT_TRUE(plan.starts_with("%x i8 affine\n"));
@@ -282,8 +282,8 @@ TEST(Overrides, put_a_rescaled_copy_before_narrower_convolutions) {
   const auto decisions = decide(program, options.request, options);
   ASSERT_TRUE(decisions.ok());
   const QuantisationPlan plan = plan_quantisation(program, options, {}, *decisions);
-  ASSERT_EQ(plan.borders.size(), 1u);
-  EXPECT_EQ(plan.borders[0], (Border{2, 0, false}));
+  ASSERT_EQ(plan.width_changes.size(), 1u);
+  EXPECT_EQ(plan.width_changes[0], (WidthChange{2, 0, false}));
   const Graph typed = on_nominal_scales(program.graph, plan);
   const auto copy =
       std::find_if(typed.nodes.begin(), typed.nodes.end(), [](const Node& n) { return n.op == aten::op::clone; });

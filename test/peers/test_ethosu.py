@@ -83,7 +83,7 @@ def small():
 
 
 def made_by_executorch(small, folder, target="ethos-u55-128", **options):
-    """The .pte of ExecuTorch's own flow, with the .ptd files that it writes beside it."""
+    """The .pte of ExecuTorch's own flow, with the .ptd files that it writes next to it."""
     from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
     from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
 

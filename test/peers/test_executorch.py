@@ -85,7 +85,7 @@ def test_kernels_of_operators_that_tosaic_does_not_know(name, tool, tmp_path):
 
 
 def test_decomposed_into_what_executorch_has(tool, tosaic, tmp_path):
-    """An operator that nobody has is refused with a way out, and the way out leads out."""
+    """An operator that nobody has is refused with a hint, and following the hint helps."""
     exported = torch.export.export(Of(nn.functional.pdist), (X,))
     torch.export.save(exported, tmp_path / "m.pt2")
     command = [tosaic, "compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte"]

@@ -96,8 +96,8 @@ def signals(net, tool, tmp_path, target, *options):
     return decibels(found, np.stack([module(x).detach().numpy() for x in inputs]))
 
 
-# Each with the least gain in dB beside int8 throughout. Where the 8 bits of the result decide, roundings elsewhere move
-# that by about one, up or down.
+# Each with the least gain in dB compared with int8 throughout. Where the 8 bits of the result decide, roundings
+# elsewhere move that by about one, up or down.
 SAME = -1.5
 CASES = {
     "convolutional": [(["head: int16x8"], SAME), (["features.0: int16x8"], SAME), (["features.0.act: float"], SAME),

@@ -26,7 +26,7 @@ class Ends(nn.Module):
 
 
 class Averages(nn.Module):
-    """What is averaged lies far beyond the averages' own range, and is quantised only behind them."""
+    """What is averaged lies far beyond the averages' own range, and is quantised only after them."""
 
     def __init__(self, average):
         super().__init__()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranges that ordinary samples do not have: attention masks in all the forms that people write, constants that dwarf
-the tensors beside them, functions of many periods, inputs beyond the samples. One model per family, one output per
+the tensors next to them, functions of many periods, inputs beyond the samples. One model per family, one output per
 form; PyTorch is the oracle."""
 import math
 
@@ -105,7 +105,8 @@ def test_every_mask_is_as_good_as_sdpas(tool, tmp_path, scheme, decomposed):
 
 
 class WithHiddenRows(nn.Module):
-    """Attention in which one query sees nothing, as in padded batches: it must not cost the others their codes."""
+    """Attention in which one query sees nothing, as in padded batches: it must not cost the others their quantised
+    values."""
 
     def __init__(self):
         super().__init__()
@@ -187,7 +188,8 @@ class MaskedOutputs(nn.Module):
 
 @pytest.mark.parametrize("scheme, floor", [("int8", 35), ("int16x8", 45)])
 def test_masked_outputs_keep_their_bits_or_say_so(tool, tmp_path, scheme, floor):
-    """A mask on what leaves the program is applied to floats; where something else reads the masked codes, a warning."""
+    """A mask on what leaves the program is applied to floats; where something else reads the masked quantised values, a
+    warning."""
     net, random = MaskedOutputs(), torch.Generator().manual_seed(11)
     samples = [(torch.randn(9, WIDTH, generator=random), ~net.hidden[None]) for _ in range(4)]
     wanted, found, _ = compiled_and_run(tool, tmp_path, net, samples, samples[1], "--quantize", scheme)
@@ -232,7 +234,8 @@ class Waves(nn.Module):
 
 @pytest.mark.parametrize("scheme, floor", [("int8", 20), ("int16x8", 28)])
 def test_functions_of_many_periods(tool, tmp_path, scheme, floor):
-    """In 16 bits looked up code by code; where the codes do not tell the periods apart, float, and said so."""
+    """In 16 bits looked up code by code; where the quantised values do not tell the periods apart, float, and said
+    so."""
     x = torch.rand(1, 500, generator=torch.Generator().manual_seed(5)) * 8 - 4
     wanted, found, _ = compiled_and_run(tool, tmp_path, Waves(), [(x,)], (x,), "--quantize", scheme)
     quality = [decibels(w, f) for w, f in zip(wanted, found, strict=True)]
@@ -284,14 +287,15 @@ def coded(x, largest, scheme):
 
 @pytest.mark.parametrize("scheme, ratio", [("int16x8", 10), ("int16x8", 1000), ("int8", 100)])
 def test_small_rows_are_normalised_as_well_as_their_codes_allow(tool, tmp_path, scheme, ratio):
-    """The bar: inputs and results in codes, all between in floats. Each row by itself."""
+    """The bar: inputs and results in quantised values, all between in floats. Each row by itself."""
     random = torch.Generator().manual_seed(12)
     sizes = torch.logspace(0, -math.log10(ratio), ROWS)[None, :, None]
     samples = [(3 * sizes * torch.randn(1, ROWS, WIDTH, generator=random),) for _ in range(8)]
     net = RowNorms()
     compiled_and_run(tool, tmp_path, net, samples, samples[0], "--quantize", scheme)
     largest = max(sample[0].abs().max() for sample in samples)
-    # Of 8 bits the bar asks for less than a code of the largest row: one rounding decides, so one sample is asked.
+    # Of 8 bits the bar asks for less than a quantised value of the largest row: one rounding decides, so one sample is
+    # asked.
     for k, (x,) in enumerate(samples if scheme == "int16x8" else samples[3:4]):
         with torch.no_grad():
             wanted, best = ([y.numpy() for y in net(x)] for x in (x, coded(x, largest, scheme)))
@@ -316,7 +320,8 @@ class Tokens(nn.Module):
 
 
 class PaddedRows(nn.Module):
-    """Rows of zeros, as windows are padded with, beside others: divided by their size, in the ways that people write."""
+    """Rows of zeros, as windows are padded with, next to others: divided by their size, in the ways that people
+    write."""
 
     def forward(self, x, mask):
         forms = []
@@ -357,7 +362,8 @@ def test_a_stream_of_unlike_rows_takes_16_bits(tool, tmp_path):
 
 
 def test_int16_leaves_room_in_front_of_functions_without_negative_domain(tool, tmp_path):
-    """A layer norm's 1 / sqrt(variance) has no value for negative codes, whatever room is above the samples."""
+    """A layer norm's 1 / sqrt(variance) has no value for negative quantised values, whatever room is above the
+    samples."""
     samples = [(x[None],) for x in torch.randn(8, 1, 32, generator=torch.Generator().manual_seed(7))]
     inputs = (1.2 * max((x for x, in samples), key=lambda x: x.std()),)
     (wanted,), (found,), _ = compiled_and_run(tool, tmp_path, One(nn.LayerNorm(32)), samples, inputs, "--quantize", "int16x8")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales chosen from samples: half floats, pieces of unlike ranges, constants in products, scales chosen at run time."""
+"""Scales chosen from samples: half-precision floats, operands of unlike ranges, constants in products, scales chosen at
+run time."""
 import re
 import subprocess
 import warnings
@@ -122,7 +123,7 @@ def test_an_extension_is_named_with_its_option(tosaic, tmp_path):
 
 
 class Head(nn.Module):
-    """Boxes in pixels and scores below 1, as detectors lay them side by side."""
+    """Boxes in pixels and scores below 1, as detectors concatenate them."""
 
     def __init__(self, end=None):
         super().__init__()
@@ -201,7 +202,7 @@ def test_unlike_tensors_that_are_chosen_from_keep_their_scales(name, tosaic, too
 
 
 EVEN = torch.arange(8) % 2 == 0
-# A number of the program's own among the elements of a tensor up to 1; does the result hold both?
+# A scalar constant of the program among the elements of a tensor up to 1; does the result hold both?
 NUMBERS = {"where": (lambda y: torch.where(EVEN, y, 100.0), True),
            "where_tensor": (lambda y: torch.where(EVEN, torch.tensor([100.0]), y), True),
            "masked_fill": (lambda y: y.masked_fill(EVEN, -77.0), True),

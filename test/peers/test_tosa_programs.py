@@ -29,7 +29,7 @@ def feed(model, tosa):
 
 
 def test_reference_model_agrees(model, variant, compiled, tool, tmp_path):
-    """Integer files bit for bit, on both executors; float files as closely as float32 sums can be told apart."""
+    """Integer files bit for bit, on both executors; float files as closely as float32 sums can be distinguished."""
     _, tosa = compiled(model, *variant)
     inputs = feed(model, tosa)
     expected = reference_model.run(tosa, inputs, tmp_path)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A family of each library of `make zoo`, others with every commit: all targets, and results beside eager PyTorch's."""
+"""A family of each library of `make zoo`, others with every commit: all targets, and results compared with eager
+PyTorch's."""
 import os
 import pathlib
 import subprocess

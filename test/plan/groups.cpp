@@ -27,7 +27,7 @@ Fusing all_elementwise(const Graph& graph, std::size_t max_nodes = 12) {
           max_nodes};
 }
 
-// 0: a product; 1, 2, 3: behind it; 4: serves 3 only; 5: reads 3 and what the product read.
+// 0: a product; 1, 2, 3: after it; 4: serves 3 only; 5: reads 3 and what the product read.
 constexpr std::string_view tail = R"(graph @g(%x: 1x4x4xf32, %w: 1x4x4xf32, %s: 1x1x4xf32) -> (%f) {
   %z: 1xf32 = constant [0]
   %a: 1x4x4xf32 = tosa.matmul(%x, %w, %z, %z)
@@ -42,7 +42,7 @@ TEST(Groups, ATailTakesWhatServesOnlyIt) {
   const Graph graph = graph_of(tail);
   const Uses uses(graph);
   Nodes taken;
-  EXPECT_TRUE(longest_tail(uses, all_elementwise(graph), graph.nodes[0].outputs[0],
+  EXPECT_TRUE(longest_epilogue(uses, all_elementwise(graph), graph.nodes[0].outputs[0],
                            [&](const Nodes& nodes) { return taken = nodes, true; }));
   EXPECT_EQ(taken, (Nodes{1, 2, 3, 4, 5}));
 }
@@ -50,7 +50,7 @@ TEST(Groups, ATailTakesWhatServesOnlyIt) {
 TEST(Groups, ShorterTailsAreOfferedUntilOneIsTaken) {
   const Graph graph = graph_of(tail);
   std::vector<Nodes> offered;
-  EXPECT_FALSE(longest_tail(Uses(graph), all_elementwise(graph), graph.nodes[0].outputs[0],
+  EXPECT_FALSE(longest_epilogue(Uses(graph), all_elementwise(graph), graph.nodes[0].outputs[0],
                             [&](const Nodes& nodes) { return offered.push_back(nodes), false; }));
   EXPECT_EQ(offered, (std::vector<Nodes>{{1, 2, 3, 4, 5}, {1, 2, 3, 4}, {1, 2}, {1}}));
 }

@@ -87,9 +87,9 @@ TEST(Movement, OnlyWholeOperandsInOneRunArePieces) {
   })");
   ASSERT_TRUE(graph.ok());
   const auto rows = movement_of(*graph, graph->nodes[0]), columns = movement_of(*graph, graph->nodes[1]);
-  EXPECT_TRUE(rows->moves[0].is_piece() && rows->moves[1].is_piece());
+  EXPECT_TRUE(rows->moves[0].is_dense_part() && rows->moves[1].is_dense_part());
   EXPECT_EQ(rows->moves[1].write.offset, 8);
-  EXPECT_FALSE(columns->moves[0].is_piece());
+  EXPECT_FALSE(columns->moves[0].is_dense_part());
 }
 
 TEST(Movement, AmountsThatAreNotKnownAreNoMovement) {

@@ -3,7 +3,7 @@
 // held; test_plugin.py calls it.
 //   threads   PROGRAMS   each in threads of its own, loaded and run again and again, with one expected result each
 //   growth    PROGRAMS   loaded, run and thrown away 200 times by turns: the process does not grow
-//   memory    PROGRAM BACKEND    a method's allocator that is too small is an error, the option heap the way out
+//   memory    PROGRAM BACKEND    a method's allocator that is too small is an error, the option heap the hint
 //   direct    PAYLOAD    of the digits model in floats: values that no program passes, two calls at once
 //   options   PROGRAM BACKEND    set_option, get_option, runtime specs
 #include <executorch/extension/data_loader/file_data_loader.h>

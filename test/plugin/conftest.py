@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "python/tosaic/executorch/runtime.py"
-# Vela lies beside the interpreter that runs the tests.
+# Vela lies next to the interpreter that runs the tests.
 ENVIRONMENT = os.environ | {"PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}", "VIRTUAL_ENV": sys.prefix}
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes test/plugin/programs with ExecuTorch's own Arm flow (1.5.1): run with its Python, then commit.
 
-Each program has the inputs and PyTorch's outputs beside it (<name>.npz), of the quantised module where there is one.
+Each program has the inputs and PyTorch's outputs next to it (<name>.npz), of the quantised module where there is one.
 """
 import os
 import pathlib

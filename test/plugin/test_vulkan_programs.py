@@ -10,7 +10,8 @@ import pytest
 from conftest import ROOT
 
 STORED = ROOT / "test/plugin/vulkan"
-# Half floats are computed with where the program says so; codes are those of a float convolution here.
+# Half-precision floats are computed with where the program says so; quantised values are those of a float convolution
+# here.
 TOLERANCE = {"half": 1e-3}
 SMALLER = "most_sizes"  # exported for sizes up to a bound
 RUNS = ["runs", "runs_of_sizes", "runs_of_tokens"]  # buffers are kept: inputs and results of three runs, one after another

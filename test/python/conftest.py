@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture
 def lowerings():
-    """Lowerings of custom operators that a test adds are gone behind it."""
+    """Lowerings of custom operators that a test adds are gone after it."""
     from tosaic import _lowering
 
     before = dict(_lowering.lowerings())

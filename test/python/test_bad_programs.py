@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes, states, loops and weights that do not fit: the same code, place and way out in Python and on the command line."""
+"""Sizes, states, loops and weights that do not fit: the same code, location and hint in Python and on the command
+line."""
 import pathlib
 import re
 import subprocess

@@ -90,7 +90,7 @@ def test_calibration_from_npz_equals_the_command_lines(tmp_path):
 
 @pytest.mark.parametrize("target", ["vgf", "vulkan"])
 def test_what_pt2e_quantised_stays_integers_where_floats_are_taken_as_well(target):
-    """The same codes as on a target of integers, and weights of 8 bits."""
+    """The same quantised values as on a target of integers, and weights of 8 bits."""
     path = MODELS / "digits_pt2e.pt2"
     x = torch.export.load(path).example_inputs[0]
     integers, both = tosaic.compile(path, target="tosa-int"), tosaic.compile(path, target=target)
@@ -299,7 +299,7 @@ def test_a_terminal_sees_progress(tmp_path, lacks):
 
 
 def test_two_numbers_among_codes():
-    """torch.where(condition, 1.0, 0.5) has no operand with a scale: its codes are the result's."""
+    """torch.where(condition, 1.0, 0.5) has no operand with a scale: its quantised values are the result's."""
     class Masked(torch.nn.Module):
         def forward(self, x):
             return torch.where(x > 0, 1.0, 0.5) * x

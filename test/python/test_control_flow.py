@@ -172,7 +172,8 @@ def test_program_itself_runs(model):
 
 @pytest.mark.parametrize("target", ["tosa-int", "ethos-u55-128", "ethos-u85-256"])
 def test_integers(model, target):
-    """Within a few codes of the largest value; the NPU's are those of the CPU, or the self-check would have refused."""
+    """Within a few quantised values of the largest value; the NPU's are those of the CPU, or the self-check would have
+    refused."""
     program, calls, wanted = model
     artifact = tosaic.compile(program, target=target, calibration=calls)
     largest = max(float(t.abs().max()) for results in wanted for t in results)

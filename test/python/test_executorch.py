@@ -108,7 +108,8 @@ def test_edge_operators_that_are_refused_when_tried():
 
 
 class WithPositionBias(torch.nn.Module):
-    """What keeps floats beside codes in T5: an embedding of int64 positions as a bias, a dropout, a residual of floats."""
+    """What keeps floats together with quantised values in T5: an embedding of int64 positions as a bias, a dropout, a
+    residual of floats."""
 
     def __init__(self):
         super().__init__()

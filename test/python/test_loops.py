@@ -134,7 +134,7 @@ def check(run, calls, wanted, atol=1e-5):
 
 
 def in_executorch(path):
-    import executorch.kernels.quantized  # noqa: F401  its kernels at the border of delegates
+    import executorch.kernels.quantized  # noqa: F401  its kernels at the boundary of delegates
     import tosaic.executorch.runtime
 
     method = tosaic.executorch.runtime.load_program(path).load_method("forward")

@@ -233,7 +233,7 @@ MIXING = {
 
 @pytest.mark.parametrize("name", MIXING)
 def test_rows_that_know_each_other_are_not_computed_apart(name):
-    """Right or refused, never all rows in the place of those that are chosen."""
+    """Right or refused, never all rows in place of those that are chosen."""
     module, inputs = Of(MIXING[name]), samples()
     program = torch.export.export(module, inputs[0], strict=False)
     try:
@@ -418,7 +418,7 @@ def test_results_as_large_as_values_say_of_a_program_itself(dynamic):
     with warnings.catch_warnings():
         warnings.simplefilter("error", tosaic.CompileWarning)  # of delegates, which the user did not ask for
         session = Both(itself.session)
-    beside = session.clone()
+    second = session.clone()
     for count in (ROWS, 3, 16) if dynamic else (ROWS,):
         for scores in (torch.rand(count), torch.zeros(count), torch.ones(count)):
             x = torch.randn(count, 4)
@@ -427,7 +427,7 @@ def test_results_as_large_as_values_say_of_a_program_itself(dynamic):
             assert size == rows
             for got, want in zip(tensors, wanted, strict=True):
                 assert got.shape == want.shape and torch.equal(torch.as_tensor(got).to(want.dtype), want)
-    assert int(beside.run(torch.randn(ROWS, 4), torch.ones(ROWS))[3]) == ROWS
+    assert int(second.run(torch.randn(ROWS, 4), torch.ones(ROWS))[3]) == ROWS
 
 
 class Leading(nn.Module):

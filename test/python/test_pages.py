@@ -119,7 +119,7 @@ def {name}(x: torch.Tensor) -> torch.Tensor: return x.clone()
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook(notebook, tmp_path, monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # tests run beside each other
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # tests run at the same time
     for file in notebook.parent.glob("*.py"):
         shutil.copy(file, tmp_path)
     page = nbformat.read(notebook, as_version=4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/parity.md: ExecuTorch's public names for Arm and Vulkan beside ours, found by looking at both packages.
+"""docs/parity.md: ExecuTorch's public names for Arm and Vulkan compared with ours, found by looking at both packages.
 
 A name is here when tosaic.executorch has it with the same arguments, with the same defaults. What is absent has a reason in
 `ABSENT`, what is more than the same, or different, a sentence in `BETTER` or `OTHER`; a sentence about nothing is an error. `make pages` writes the

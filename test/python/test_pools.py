@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Average pools with padding that counts or does not, windows that hang over, divisors of one's own: as eager PyTorch
-computes them in floats; in int8, natively and quantised with PT2E, within their codes' rounding."""
+computes them in floats; in int8, natively and quantised with PT2E, within their quantised values' rounding."""
 import itertools
 
 import pytest
@@ -29,7 +29,7 @@ class Pools(nn.Module):
 
 
 CASES = [(1, None), *itertools.product((2, 3), (None, 1, 5, -2))]
-# A sum of 27 has the input's codes, 27 times as far apart: so coarse that a bound would say nothing.
+# A sum of 27 has the input's quantised values, 27 times as far apart: so coarse that a bound would say nothing.
 IN_CODES = [case for case in CASES if case != (3, 1)]
 
 
@@ -49,14 +49,15 @@ def test_in_floats(dims, divisor, target):
 
 
 def code(*tensors):
-    """The distance of int8 codes that hold all of these."""
+    """The distance of int8 quantised values that hold all of these."""
     low = min(0.0, *(t.min().item() for t in tensors))
     high = max(0.0, *(t.max().item() for t in tensors))
     return (high - low) / 255
 
 
 def near(module, x, results, dims, divisor):
-    """What a mean of codes is off by, times how much the divisor magnifies it; a volume's mean is rounded twice."""
+    """What a mean of quantised values is off by, times how much the divisor magnifies it; a volume's mean is rounded
+    twice."""
     for (kernel, *_), wanted, got in zip([w for w in WINDOWS for _ in range(4)], module(x), results, strict=True):
         larger = 1 if divisor is None else kernel**dims / abs(divisor)
         allowed = code(x, wanted / larger) * larger * (3 if dims == 3 else 2) + code(wanted)
@@ -119,4 +120,4 @@ def test_large_windows_have_a_range_of_their_own(name, shift, target):
         torch.testing.assert_close(Pool()(x), wanted, rtol=1e-4, atol=1e-5)
         signal, noise = signal + wanted.square().sum(), noise + (got - wanted).square().sum()
     found = 10 * torch.log10(signal / noise)
-    assert found > (20 if shift else 28), found  # with the codes of the map: 1 to 15
+    assert found > (20 if shift else 28), found  # with the quantised values of the map: 1 to 15

@@ -136,7 +136,7 @@ def test_same_integers_as_native_quantisation(kind, shape):
     assert outside(ours) == []
     for x in samples:
         a, b = ours.run(*x), native.run(*x)
-        # The scale of the result is a float for PT2E, and a double here: the codes are the same.
+        # The scale of the result is a float for PT2E, and a double here: the quantised values are the same.
         torch.testing.assert_close(a, b, rtol=2**-22, atol=0)
 
 

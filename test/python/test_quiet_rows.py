@@ -64,7 +64,7 @@ def decibels(wanted, got, at=0):
 
 
 def in_codes(x, like, scheme):
-    """x in the codes of a tensor that the samples show as `like`."""
+    """x in the quantised values of a tensor that the samples show as `like`."""
     if scheme == "int8":
         step = (like.max().clamp_min(0) - like.min().clamp_max(0)) / 255
     else:
@@ -82,8 +82,8 @@ def compiled(name, scheme, target):
 
 
 def keeps_up(name, scheme, target):
-    """Within 3 dB of what loud rows have, less the 6 dB per halving that the input's own step costs; or less what codes
-    of input and output alone cost: the mean of flatter weights is smaller, and its step is not."""
+    """Within 3 dB of what loud rows have, less the 6 dB per halving that the input's own step costs; or less what
+    quantised values of input and output alone cost: the mean of flatter weights is smaller, and its step is not."""
     artifact, module, samples, make = compiled(name, scheme, target)
     x = make()
     x = x * QUIETER.view(-1, *[1] * (x.dim() - 1))

@@ -79,7 +79,7 @@ def quantised(model, example, samples, quantizer, **how):
 
 
 def left(edge):
-    """What is not in a delegate, but for what quantises at its border."""
+    """What is not in a delegate, but for what quantises at its boundary."""
     calls = [str(n.target) for n in edge.exported_program().graph.nodes if n.op == "call_function"]
     return [c for c in calls if "getitem" not in c and "delegate" not in c and "quantize_per" not in c]
 

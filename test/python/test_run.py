@@ -83,7 +83,7 @@ def test_numbers_are_tensors_without_dims():
 
 
 class Forms(torch.nn.Module):
-    """Numbers, flags, texts and None beside tensors, in and out, nested."""
+    """Scalars, flags, texts and None in addition to tensors, in and out, nested."""
 
     def forward(self, n, d, *, flag, mode="sum"):
         y = d["x"] * n + d["list"][0]
@@ -95,7 +95,7 @@ class Forms(torch.nn.Module):
 def test_numbers_and_flags_stay_inputs(target, n, flag):
     """Ours and ExecuTorch's runtime take the call as it was exported: numbers are arguments, and must be the same."""
     pytest.importorskip("executorch")  # other versions of PyTorch are tried without
-    import executorch.kernels.quantized  # noqa: F401  its kernels at the border of delegates
+    import executorch.kernels.quantized  # noqa: F401  its kernels at the boundary of delegates
     import tosaic.executorch.runtime as tosaic_runtime
 
     x, bias = torch.rand(2, 3), torch.rand(3)

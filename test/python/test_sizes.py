@@ -228,7 +228,7 @@ def test_sizes_that_there_are_not():
             tosaic.compile(program, target="tosa-fp", sizes=sizes)
     with refused("y.0 is .*, and cannot be 4(.|\n)*choose a size of that form"):
         tosaic.compile(pairs, target="tosa-fp", sizes=["y.0=4"])
-    for size in (10**12, 10**30):  # a help about TOSA files was no way out, and 10**30 was no number
+    for size in (10**12, 10**30):  # a help about TOSA files was no hint, and 10**30 was no number
         with refused(f"x.0={size}: no dimension of a tensor is larger than 2147483647(.|\n)*smaller size"):
             tosaic.compile(program, target="tosa-fp", sizes=[f"x.0={size}"])
     with refused("other sizes than the chosen ones"):

@@ -269,18 +269,19 @@ def test_a_write_into_a_part_at_chosen_sizes():
             torch.testing.assert_close(session.run(x), wanted)
 
 
-# Of codes behind conversions; int32 and codes of 16 bits no VARIABLE has.
+# Of quantised values after conversions; int32 and 16-bit quantised values no VARIABLE has.
 STAYS_OF_INTEGERS = STAYS | {"seen": set()}
 
 
 @pytest.mark.parametrize("target", ["tosa-int", "tosa-fp"])
 def test_states_of_integers_as_variables(model, target, tmp_path):
-    """The delegate keeps the codes that it reads: run after run those of the program that keeps floats between."""
-    import executorch.kernels.quantized  # noqa: F401  its kernels at the border of delegates
+    """The delegate keeps the quantised values that it reads: run after run those of the program that keeps floats
+    between."""
+    import executorch.kernels.quantized  # noqa: F401  its kernels at the boundary of delegates
     import tosaic.executorch.runtime
 
     name, program, steps, wanted, _ = model
-    spec = "TOSA-1.0+INT" if target == "tosa-int" else "TOSA-1.0+FP+INT"  # where codes are made inside
+    spec = "TOSA-1.0+INT" if target == "tosa-int" else "TOSA-1.0+FP+INT"  # where quantised values are made inside
 
     def compiled(more):
         return tosaic.compile(program, target=target, tosa_spec=spec + more, quantize="int8", calibration=[copied(s) for s in steps])

@@ -84,7 +84,7 @@ def test_each_module_gives_what_pytorch_gives(request):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["nn.HingeEmbeddingLoss", "nn.CosineEmbeddingLoss"])
 def test_labels_are_told_apart_in_int8(name):
-    """Both choose by target == 1 and target == -1, neither of which was a code."""
+    """Both choose by target == 1 and target == -1, neither of which was a quantised value."""
     torch.manual_seed(1)
     cases = [sample for _, _, sample in samples([name]) if pytree.tree_leaves(sample.forward_input.args)[-1].dim()]
     assert cases

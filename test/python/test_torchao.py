@@ -53,7 +53,7 @@ def test_compiled_from_memory_and_file(name, target, tmp_path):
 
 
 def test_products_of_unsigned_codes_run():
-    """Not as torchao writes them: no int8 codes lie behind these."""
+    """Not as torchao writes them: no int8 quantised values lie behind these."""
     class Product(nn.Module):
         def __init__(self):
             super().__init__()

@@ -167,7 +167,7 @@ SAMPLES = [drawn(1, 3, 12, 12, seed=i) for i in range(16)]
 
 @pytest.mark.parametrize("target", ["tosa-fp", "vgf", "tosa-int", "ethos-u85-256", "ethos-u55-128"])
 def test_floats(target, tmp_path):
-    """One delegate; in integer programs tables and codes follow from TOSA's rows."""
+    """One delegate; in integer programs tables and quantised values follow from TOSA's rows."""
     lower_bump()
     model = Bumped().eval()
     assert all(v.taken for v in tosaic.supports(model, SAMPLES[0], target))

@@ -171,7 +171,7 @@ def test_integers_are_those_of_the_program_of_each_size(name, quantize, tmp_path
 
 @pytest.mark.parametrize("weights", ["int4", "int8"])
 def test_codes_of_rows_are_those_of_the_program_of_each_size(weights):
-    """--quantize dynamic-int8: rows become codes in one dispatch, and products multiply these, however many rows."""
+    """--quantize dynamic-int8: rows are quantised in one dispatch, and products multiply these, however many rows."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.LayerNorm(128), nn.Linear(128, 192), nn.GELU(), nn.Linear(192, 128)).eval()
     program = torch.export.export(model, (torch.randn(2, 128),), dynamic_shapes=({0: Dim("n", min=1, max=96)},))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What GPUs do in few dispatches: rows that are reduced and read again, matrices that are read where they were before
-// they were moved and written where they are moved to, tails behind RESHAPE and those that come together again.
+// they were moved and written where they are moved to, epilogues after RESHAPE and those that come together again.
 #include "shaders/heads.h"
 #include "shaders/on_device.h"
 
@@ -72,8 +72,8 @@ TEST_F(Attention, HeadsAreNotMoved) {
   expect_on_device(narrow, {2e-5, 2e-5});
 }
 
-// What a product stores where a movement takes it is read there by all that follows, although they could look through
-// the movement: of one head it leaves the order as it is.
+// What a product stores where a data layout operator takes it is read there by all that follows, although they could
+// look through the movement: of one head it leaves the order as it is.
 TEST_F(Attention, ReadWhereItWasMoved) {
   const auto reads = [](Net& net, int which, ValueId v) -> ValueId {
     const ValueId none = net.zero(DType::f32);

@@ -202,7 +202,7 @@ TEST(Groups, MeansOfImages) {
 }
 
 // Every kind of kernel, with values in 16 bits between them; views and moves of what stays in 32.
-TEST(Halves, AreHowValuesAreKept) {
+TEST(HalfPrecision, AreHowValuesAreKept) {
   if (without_vulkan()) GTEST_SKIP() << no_device;
   Net net(9);
   ValueId v = convolution(net, DType::f32, {2, 9, 13, 3}, {16, 3, 3, 3}, {1, 1, 1, 1}, {2, 2});

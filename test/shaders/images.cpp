@@ -97,8 +97,8 @@ TEST_F(Images, StoredWhereTheyGo) {
   net.output(z);
   net.output(transposed(net, z, {0, 2, 3, 1}));
   for (std::int64_t channels : {3, 4}) {  // bytes by fours, and one by one
-    const ValueId codes = net.input(DType::i8, {1, channels, 3, 5}, -128, 127);
-    net.output(transposed(net, net.rescale(codes, DType::i8, 29, 32, false, 3, -5), {0, 2, 3, 1}));
+    const ValueId quantised = net.input(DType::i8, {1, channels, 3, 5}, -128, 127);
+    net.output(transposed(net, net.rescale(quantised, DType::i8, 29, 32, false, 3, -5), {0, 2, 3, 1}));
   }
   EXPECT_EQ(compiled(net.graph, base).tiers.at(0).dispatches.size(), 5u);
   expect_on_device(net, {2e-5, 2e-5});

@@ -11,7 +11,7 @@ inline Attrs steps(const Sizes& pad, const Sizes& stride, DType sums) {
   return {{"pad", pad}, {"stride", stride}, {"dilation", Sizes{1, 1}}, {"acc_type", sums}, {"local_bound", false}};
 }
 
-// A convolution with random weights, of codes that count from -100 with weights that count from 0. Its sums.
+// A convolution with random weights, of quantised values that count from -100 with weights that count from 0. Its sums.
 inline ValueId plain(Net& net, ValueId x, std::int64_t out, const Sizes& kernel, const Sizes& pad,
                      const Sizes& stride) {
   const DType type = net.graph[x].type.dtype;

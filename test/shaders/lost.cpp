@@ -213,7 +213,7 @@ TEST_F(Lost, WhenSizesChange) {
   EXPECT_EQ(next.run({Shape{4, 31}, Shape{4, 1}})[0], 31);
 }
 
-// ---- with the host between its pieces
+// ---- with the host between its subgraphs
 
 constexpr const char* sum_so_far = R"(graph @main(%x: 4xf32) -> (%y) {
   %first: 4xf32 = constant [1.0, 2.0, 3.0, 4.0]

@@ -111,7 +111,7 @@ TEST(VulkanPayload, OlderAndNewerVersions) {
   EXPECT_EQ(found, 1u);
 }
 
-// Constants that methods share lie beside the payload, each once; the rest is inside, and all of it is as it was.
+// Constants that methods share lie next to the payload, each once; the rest is inside, and all of it is as it was.
 TEST(VulkanPayload, ConstantsOutside) {
   Program p = sum();
   const auto filled = [](std::size_t bytes, int with) {
@@ -232,7 +232,8 @@ TEST(VulkanTiers, SharedConstants) {
   Net net;
   net.output(net.node("add", {net.input(DType::f32, {4, 1000}, -1, 1), net.constant(DType::f32, {1, 1000}, -1, 1)}));
   const Program alone = compiled(net.graph, base), all = compiled(net.graph, every_tier());
-  EXPECT_EQ(all.tiers.size(), every_tier().size() - 2);  // without matrices and codes coopmat and dot are base
+  EXPECT_EQ(all.tiers.size(),
+            every_tier().size() - 2);  // without matrices and quantised values coopmat and dot are base
   EXPECT_EQ(all.constants.size(), alone.constants.size());
 }
 
@@ -375,7 +376,7 @@ TEST(VulkanCompute, OutputsOfEveryKind) {
   expect_on_device(net);
 }
 
-// Outputs that are large enough for four pixels at once, with a rest, over borders; and per-channel tails.
+// Outputs that are large enough for four pixels at once, with a rest, over borders; and per-channel epilogues.
 TEST(VulkanCompute, LargeConvolutions) {
   if (without_vulkan()) GTEST_SKIP() << no_device;
   struct Case {
@@ -447,8 +448,8 @@ TEST(VulkanCompute, Fourier) {
     }
 }
 
-// Every code of the 8-bit floats becomes a number; and numbers of every size, half way between two codes too, become
-// codes.
+// Every code of the 8-bit floats becomes a number; and numbers of every size, half way between two quantised values
+// too, are quantised.
 TEST(VulkanCompute, FloatsOfEightBits) {
   if (without_vulkan()) GTEST_SKIP() << no_device;
   for (const DType type : {DType::f8e4m3, DType::f8e5m2}) {

@@ -14,7 +14,7 @@ using spirv::Opcode;
 using spirv::Word;
 using Wrong = OnFaultyDevice;
 
-// What the driver takes in the place of an instruction: another one of the same form.
+// What the driver takes in place of an instruction: another one of the same form.
 Opcode other(Opcode op) {
   switch (op) {
     case Opcode::f_add: return Opcode::f_sub;

@@ -128,10 +128,10 @@ TEST_F(SharedConstants, LieOnADeviceOnce) {
   ASSERT_TRUE(anew.ok());
   EXPECT_GE(Taken::bytes(), 1 * MB);
   EXPECT_TRUE(few.runs(*anew));
-  EXPECT_EQ(device->uploaded.places.size(), 1u) << "of what has gone nothing is kept";
+  EXPECT_EQ(device->uploaded.known_ranges.size(), 1u) << "of what has gone nothing is kept";
 }
 
-// As methods of one file: weights beside the payloads, as their shaders want them, for 16 rows and for one.
+// As methods of one file: weights next to the payloads, as their shaders want them, for 16 rows and for one.
 TEST_F(SharedConstants, OfProductsOfOtherRows) {
   Taken::count(*device);
   std::vector<vulkan::ComputeModel> models;
@@ -152,9 +152,10 @@ TEST_F(SharedConstants, OfProductsOfOtherRows) {
     const auto made = shaders::compile(net.graph, every_tier());
     ASSERT_TRUE(made.ok());
     const auto parts = vulkan_program::write_parts(*made, 1024);
-    std::map<std::string, Bytes> beside(parts.outside.begin(), parts.outside.end());
-    EXPECT_GE(beside.size(), 3u);
-    auto program = vulkan_program::read(parts.file.joined(), [&](const std::string& key) { return beside.at(key); });
+    std::map<std::string, Bytes> external_data(parts.outside.begin(), parts.outside.end());
+    EXPECT_GE(external_data.size(), 3u);
+    auto program =
+        vulkan_program::read(parts.file.joined(), [&](const std::string& key) { return external_data.at(key); });
     ASSERT_TRUE(program.ok()) << render(program.error(), false);
     auto model = vulkan::ComputeModel::load(*std::move(program));
     ASSERT_TRUE(model.ok()) << render(model.error(), false);
@@ -165,7 +166,7 @@ TEST_F(SharedConstants, OfProductsOfOtherRows) {
   }
 }
 
-// Of a program of 40 MB there is only what lies beside what another one reads left.
+// Of a program of 40 MB there is only what lies next to what another one reads left.
 TEST_F(SharedConstants, GoInParts) {
   auto& type = const_cast<vulkan::DeviceInfo&>(device->info()).type;
   const VkPhysicalDeviceType usual = type;

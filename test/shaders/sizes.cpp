@@ -42,7 +42,7 @@ constexpr const char* attention = R"(graph @main(%q: (b in 1..4)x(s in 1..24)x8x
   %top: (b in 1..4)x(s in 1..24)xi32 = tosa.argmax(%scores) {axis=2, nan_mode="propagate"}
 })";
 
-// Codes: a batch of images of any height, then sums along it.
+// Quantised values: a batch of images of any height, then sums along it.
 constexpr const char* images = R"(graph @main(%x: (b in 1..5)x(h in 2..17)x6x4xi8) -> (%y, %z) {
   %w: 8x3x3x4xi8 = constant [WEIGHTS]
   %bias: 1xi32 = constant [5]

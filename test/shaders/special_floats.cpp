@@ -277,7 +277,7 @@ TEST_F(SpecialFloats, InPools) {
       }
 }
 
-// A special element reaches what it is multiplied into, and nothing else: not what a tile holds beside it.
+// A special element reaches what it is multiplied into, and nothing else: not what a tile holds next to it.
 TEST_F(SpecialFloats, InProducts) {
   struct Size {
     std::int64_t rows, depth, columns;

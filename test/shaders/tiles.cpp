@@ -17,7 +17,7 @@ class Tiles : public testing::Test {
 };
 
 // What a layer is followed by; the third only of floats.
-ValueId with_tail(Net& net, ValueId v, int which) {
+ValueId with_epilogue(Net& net, ValueId v, int which) {
   const TensorType type = net.graph[v].type;
   const bool real = is_float(type.dtype);
   switch (which % 3) {
@@ -44,7 +44,7 @@ TEST_F(Tiles, Products) {
       const ValueId b = net.input(type, {batches, depth, columns}, -range, most);
       const ValueId v =
           net.node("matmul", {a, b, net.numbers(type, {real ? 0 : 11}), net.numbers(type, {real ? 0 : -7})});
-      net.output(with_tail(net, v, n++));
+      net.output(with_epilogue(net, v, n++));
     }
   expect_on_device(net, {2e-4, 2e-5});
 }
@@ -67,7 +67,7 @@ void add_layer(Net& net, const Layer& l, bool depthwise, bool real, int tail, st
       depthwise ? "depthwise_conv2d" : "conv2d",
       {x, w, b, net.numbers(type, {real ? 0 : -100}), net.numbers(type, {real ? 0 : weight_zero})},
       {{"pad", l.pad}, {"stride", l.stride}, {"dilation", l.dilation}, {"acc_type", sums}, {"local_bound", false}});
-  net.output(with_tail(net, v, tail));
+  net.output(with_epilogue(net, v, tail));
 }
 
 using List = std::vector<std::int64_t>;
@@ -103,7 +103,7 @@ TEST_F(Tiles, LongProducts) {
   expect_on_device(net, {2e-4, 2e-5});
 }
 
-// Weights that count from 0, and channels by fours: what dot products of codes take.
+// Weights that count from 0, and channels by fours: what dot products of quantised values take.
 TEST_F(Tiles, ConvolutionsOfCodes) {
   const List one{1, 1}, none{0, 0, 0, 0}, around{1, 1, 1, 1};
   const Layer layers[] = {

@@ -34,7 +34,7 @@ class Command:
 
 @dataclasses.dataclass
 class Need:
-    """Something that is there when its commands have run. Python's environment and the C++ builds are made beside each
+    """Something that is there when its commands have run. Python's environment and the C++ builds are made next to each
     other: downloads and PyTorch leave cores idle. What wants both comes after both."""
     name: str
     commands: object  # a function that gives them

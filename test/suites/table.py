@@ -5,9 +5,9 @@ import dataclasses
 
 from suites.commands import ET_SUITE, ET_VULKAN, RESULTS, ROOT, Command
 
-# With sanitizers: what reads files and stands alone, and what is linked with the whole compiler, most of which is built then.
-ASAN_QUICK = ["ir", "formats", "plan", "targets", "vulkan"]
-ASAN = [*ASAN_QUICK, "read", "line", "pack", "partition", "pipeline", "rewrites", "runtime", "tosa", "ethosu"]
+# With sanitizers: readers, stages, executors, runtime.
+ASAN = ["ir", "formats", "plan", "targets", "vulkan", "read", "line", "pack", "partition", "pipeline", "rewrites", "runtime",
+        "tosa", "ethosu"]
 SAMPLED = ["ops", "cpu", "api"]  # of these, which take long, one part in SHARDS
 THREADED = ["cpu", "api"]
 
@@ -54,8 +54,6 @@ def table(o):
         Suite("cpp", "C++ tests, release build", [tests, layer], lambda: [o.ctest("release")]),
         Suite("asan", "readers, stages, executors, runtime with AddressSanitizer and UBSan",
               [o.build("sanitized", *programs(ASAN)), layer], lambda: [o.ctest("sanitized", ASAN)]),
-        Suite("asan-quick", "of these what is built in a third of the time: file formats, targets, plans, drivers",
-              [o.build("sanitized", *programs(ASAN_QUICK)), layer], lambda: [o.ctest("sanitized", ASAN_QUICK)]),
         Suite("asan-part", "a part of the lowerings', kernels' and API's tests with sanitizers; SEED chooses, SHARDS=1: all",
               [o.build("sanitized", *programs(SAMPLED))], lambda: [o.ctest("sanitized", SAMPLED, sharded)]),
         Suite("py", "all of Python but the package: golden text, peers, delegates, fuzz seeds, a conformance slice",
@@ -63,8 +61,6 @@ def table(o):
         Suite("python", "the Python package, installed from its wheel", [package, models],
               lambda: [o.package_tests("test/python")]),
         Suite("executorch-part", "some of ExecuTorch's own tests on tosaic", [package], lambda: [*theirs(), *with_quantizers()]),
-        Suite("executorch-turn", "a half of these, by turns: with its quantizers, or with tosaic's and for Vulkan", [package],
-              lambda: with_quantizers() if o.turn % 2 else theirs()),
 
         Suite("slice", "the first test of each test file: is everything installed that the tests need?",
               parts=["slice-cpp", "slice-asan", "slice-py", "slice-python"]),

@@ -88,7 +88,7 @@ TEST(EthosU, chains_that_would_load_two_wide_tables_are_apart) {
     if (node.op == tosa::op::mul) { EXPECT_EQ((*graph)[node.outputs[0]].type.shape.sizes(), (Ints{4, 1, 32})); }
 }
 
-// An int16 sum with a RESCALE and a CLAMP, then a MUL with columns 3 and on of a wider tensor: `view` stands behind the
+// An int16 sum with a RESCALE and a CLAMP, then a MUL with columns 3 and on of a wider tensor: `view` stands after the
 // sum, `rank` and `dims` are what is computed in from there. `cut` makes the operand %p of the other input.
 std::string a_sum_beside(const std::string& view, const std::string& summed, const std::string& z,
                          const std::string& dims, const std::string& cut) {

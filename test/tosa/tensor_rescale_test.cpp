@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESCALE and TABLE, and the integer scaling behind them.
+// RESCALE and TABLE, and the integer scaling after them.
 #include "ops/definitions/scaling.h"
 #include "tosa/one_node.h"
 

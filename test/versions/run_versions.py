@@ -47,7 +47,7 @@ class Environment:
         self.python("-m", "pip", "install", "-q", "--no-compile", "--no-cache-dir", "--disable-pip-version-check", *packages)
 
     def python(self, *arguments, may_fail: bool = False) -> subprocess.CompletedProcess:
-        """In the root of the sources. What it prints is kept beside the environment."""
+        """In the root of the sources. What it prints is kept next to the environment."""
         path = os.pathsep.join([str(self.bin), os.path.dirname(sys.executable), os.environ["PATH"]])
         done = subprocess.run([self.bin / "python", *arguments], cwd=ROOT, env={**os.environ, "PATH": path}, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -5,8 +5,8 @@
 
 Compile specs, partitioners, quantizers and backends for `executorch.exir.to_edge_transform_and_lower` and torchao's PT2E;
 `import tosaic.executorch.runtime` lets ExecuTorch's own runtime run what they make. Each name is imported when it is first
-asked for. ExecuTorch's module paths are here, too: in a script, `tosaic.executorch` in the place of `executorch.backends.arm`
-is all that changes.
+asked for. ExecuTorch's module paths are here, too: in a script, `tosaic.executorch` in place of
+`executorch.backends.arm` is all that changes.
 """
 
 import importlib

@@ -28,7 +28,7 @@ def _fixed(scale: float) -> FixedQParamsQuantizationSpec:
 
 
 def _widened(producer: Node, narrow: Any) -> DerivedQuantizationSpec:
-    """8-bit codes as 16-bit ones, without rounding."""
+    """8-bit quantised values as 16-bit ones, without rounding."""
     def scales(observers):
         scale, _ = observers[0].calculate_qparams()
         return scale / 128, torch.zeros_like(scale, dtype=torch.int32)
@@ -38,7 +38,7 @@ def _widened(producer: Node, narrow: Any) -> DerivedQuantizationSpec:
 
 
 class Annotator:
-    """Annotates one graph whose nodes know their places."""
+    """Annotates one graph whose nodes know their locations."""
 
     def __init__(self, gm: GraphModule, key: str, for_arm: bool = False):
         """`key`: of the places. `for_arm`: for ExecuTorch's own Arm backends, which want specs on constants and after every
@@ -60,7 +60,7 @@ class Annotator:
             elif place is not None and place.config is not None:
                 self._reads(node, place)
                 self._gives(node, place)
-                if self.for_arm and (self._computes_codes(node, place) or self._passes_codes(node)):
+                if self.for_arm and (self._computes_quantised(node, place) or self._passes_quantised(node)):
                     node.meta["custom"] = {**node.meta.get("custom", {}), **_MARK}
         for node in self.gm.graph.nodes:
             if node in self.inputs or node in self.outputs:
@@ -96,7 +96,7 @@ class Annotator:
         return in_certain_ranges(spec, place.plan.certain.get(told["group"], []))
 
     @staticmethod
-    def _computes_codes(node: Node, place: Place) -> bool:
+    def _computes_quantised(node: Node, place: Place) -> bool:
         """As a call of the plan's, or as the batch norm after one."""
         call = place.call or next((c for c in place.plan.calls if node.name in c.get("exported", ())), None)
         return call is not None and call["codes"]
@@ -168,7 +168,7 @@ class Annotator:
         known = place.call is not None or place.value is not None
         return not known and len(node.all_input_nodes) == 1 and isinstance(node.meta.get("val"), torch.Tensor)
 
-    def _passes_codes(self, node: Node) -> bool:
+    def _passes_quantised(self, node: Node) -> bool:
         place = node.meta[self.key]
         behind = self._behind(node) if self._hands_on(node, place) else None
         return behind is not None and behind.plan.codes(behind.value) is not None

@@ -8,7 +8,7 @@ from typing import Any
 from torch.fx import GraphModule, Node
 
 
-def in_arm_pieces(model: GraphModule, spec: Any, floating: list[Node]) -> GraphModule:
+def decompose_arm(model: GraphModule, spec: Any, floating: list[Node]) -> GraphModule:
     """The graph after ExecuTorch's passes for annotation. `spec`: its compile spec or TOSA specification."""
     from executorch.backends.arm._passes import ArmPassManager
     from executorch.backends.arm.constants import DISALLOW_TFA_META_KEY

@@ -152,7 +152,7 @@ def only_asserts(node: torch.fx.Node) -> bool:
 
 
 def is_dequantize(node: torch.fx.Node) -> bool:
-    """PT2E's conversion of codes to floats."""
+    """PT2E's conversion of quantised values to floats."""
     return "quantized_decomposed.dequantize" in str(node.target)
 
 
@@ -168,7 +168,7 @@ class _Part:
     """The graph in ATen's operators, or the part of it that `members` are.
 
     What is not in it is an input more where it is read. Payloads know row-major tensors alone: a tensor of another order
-    crosses the border as it lies, with its sizes in that order, which is what ExecuTorch's Arm flow does as well.
+    crosses the boundary as it lies, with its sizes in that order, which is what ExecuTorch's Arm flow does as well.
     """
 
     def __init__(self, program, members: set[torch.fx.Node] | None, places: bool):

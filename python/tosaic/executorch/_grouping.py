@@ -28,10 +28,11 @@ class Grouping:
         self.groups: dict[torch.fx.Node, int] = {}
 
     def run(self) -> dict[torch.fx.Node, int]:
-        """Group by node. Nodes at whose border stands a tensor that no delegate holds are put outside, with a reason."""
+        """Group by node. Nodes at whose boundary stands a tensor that no delegate holds are put outside, with a
+        reason."""
         while True:
             self._level()
-            refused = {n: why for n in self.groups if (why := self._border(n))} or self._idle()
+            refused = {n: why for n in self.groups if (why := self._boundary(n))} or self._idle()
             if not refused:
                 return self.groups
             for node, why in refused.items():  # a node with several results stays outside with all of them
@@ -53,8 +54,8 @@ class Grouping:
         self.groups = {n: l for n, l in level.items() if l % 2}
 
     def _sink(self, level: dict[torch.fx.Node, int]) -> None:
-        """What converts codes to floats, and what becomes of a weight's, belongs to the group of its first reader: between
-        groups there would be floats that an integer delegate cannot give."""
+        """What converts quantised values to floats, and what becomes of a weight's, belongs to the group of its first
+        reader: between groups there would be floats that an integer delegate cannot give."""
         from_weights: set[torch.fx.Node] = set()
         for node in self.calls:
             if (all(i.name in self.constants or i in from_weights for i in node.all_input_nodes)
@@ -78,7 +79,7 @@ class Grouping:
     def _tensors_of(node: torch.fx.Node) -> list[torch.fx.Node]:
         return [i for i in node.all_input_nodes if _edge.body_of(i) is None]
 
-    def _border(self, node: torch.fx.Node) -> str | None:
+    def _boundary(self, node: torch.fx.Node) -> str | None:
         group = self.groups[node]
         for source in self._tensors_of(node):
             if source.name not in self.constants and self.groups.get(source) != group:

@@ -89,7 +89,7 @@ def give_places(gm: GraphModule, plan: Plan, configs: dict[Node, Any]) -> None:
 
 
 class _Rebuilt:
-    """Puts the pieces of one composite in its place."""
+    """Replaces one composite by the nodes of its decomposition."""
 
     def __init__(self, gm: GraphModule, plan: Plan, pieces: list[dict], exported: list[Node]):
         self.gm, self.plan, self.pieces = gm, plan, pieces
@@ -228,7 +228,7 @@ def _at_all_sizes(plan: Plan, piece: dict, elsewhere: list[Plan] | None) -> dict
     return piece if all(other == written for other in others) else None
 
 
-def take_to_pieces(gm: GraphModule, plan: Plan, elsewhere: list[Plan] | None) -> list[Node]:
+def decompose_by_plan(gm: GraphModule, plan: Plan, elsewhere: list[Plan] | None) -> list[Node]:
     """Replaces composites by the calls that the plan has instead of them. Those that cannot be, stay whole and float. The
     result is those that stay because their pieces are others at other sizes: `elsewhere` has the program's plans there,
     as far as it has other sizes; None: it has, and no plan."""

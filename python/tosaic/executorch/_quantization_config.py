@@ -99,8 +99,8 @@ def get_symmetric_quantization_config(is_per_channel: bool = True, is_qat: bool 
         is_per_channel: weights have one scale per output channel.
         is_qat: fake quantisers to train with, instead of observers.
         is_dynamic: activations get their scales as the program runs; only what has weights is quantised then.
-        act_qmin, act_qmax, weight_qmin, weight_qmax: the codes that are used; weights from -7 to 7 are stored in 4 bits.
-        eps: the least scale.
+        act_qmin, act_qmax, weight_qmin, weight_qmax: the quantised values that are used; weights from -7 to 7 are
+        stored in 4 bits. eps: the least scale.
     """
     activation = QuantizationSpec(dtype=torch.int8, quant_min=act_qmin, quant_max=act_qmax,
                                   qscheme=torch.per_tensor_affine, is_dynamic=is_dynamic,

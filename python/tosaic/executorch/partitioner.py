@@ -135,7 +135,7 @@ class _Partitioner(Partitioner):
 
     def _check(self, program: ExportedProgram, reasons: Reasons) -> None:
         """Puts outside what the user's checks do not want. They are written for the edge dialect, so an ATen node is shown
-        to them in its form there; what they refuse as ATen stays outside in pieces, too."""
+        to them in its form there; what they refuse as ATen stays outside decomposed, too."""
         if not self.additional_checks:
             return
         modules = dict(program.graph_module.named_modules())

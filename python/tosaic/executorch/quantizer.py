@@ -22,11 +22,11 @@ from torchao.quantization.pt2e.quantizer import QuantizationSpec, Quantizer
 from .. import _core
 from .._errors import CompileWarning, Error
 from ._annotation import Annotator, is_annotated
-from ._arm_passes import in_arm_pieces
+from ._arm_passes import decompose_arm
 from ._functional import make_functional, say_promotions
 from ._node_finders import (GlobalNodeFinder, InputNodeFinder, ModuleNameNodeFinder, ModuleTypeNodeFinder, NodeFinder,
                             NodeNameNodeFinder, NodeTargetNodeFinder, OutputNodeFinder)
-from ._plan import Plan, give_places, take_to_pieces
+from ._plan import Plan, decompose_by_plan, give_places
 from ._prepared_program import check_exported, example_sizes
 from ._quantization_config import (QuantizationConfig, form_of, get_symmetric_a8w4_quantization_config,
                                    get_symmetric_a16w8_quantization_config, get_symmetric_quantization_config,
@@ -109,7 +109,7 @@ class TOSAQuantizer(Quantizer):
         return self.set_node_finder(quantization_config, ModuleNameNodeFinder(module_name))
 
     def set_io(self, quantization_config: Any) -> Self:
-        """For what the program takes and gives: codes in and out."""
+        """For what the program takes and gives: quantised values in and out."""
         self.set_node_finder(quantization_config, InputNodeFinder())
         return self.set_node_finder(quantization_config, OutputNodeFinder())
 
@@ -210,7 +210,7 @@ class TOSAQuantizer(Quantizer):
         make_functional(model)
         say_promotions(model)
         if self._for_arm:
-            return in_arm_pieces(model, self.compile_spec, [n for n, c in self._configs(model).items() if c is None])
+            return decompose_arm(model, self.compile_spec, [n for n, c in self._configs(model).items() if c is None])
         self._plan(model, in_pieces=True)
         return model
 
@@ -275,7 +275,7 @@ class TOSAQuantizer(Quantizer):
         plan = Plan(model, self._target, options | _at(sizes), in_pieces, self._key)
         give_places(model, plan, configs)
         if in_pieces:
-            varying = take_to_pieces(model, plan, self._plans_elsewhere(model, options, sizes))
+            varying = decompose_by_plan(model, plan, self._plans_elsewhere(model, options, sizes))
             if varying:
                 warnings.warn(CompileWarning(
                     f"{', '.join(f'{n.name} ({n.target})' for n in varying)}: stays float, for the quantised form depends on "

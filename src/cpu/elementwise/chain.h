@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chain: elementwise nodes that together compute one tensor, run block by block so that what they hand to each
-// other never leaves the first-level cache. Chains are steps of their own, and the tails of convolutions.
+// other never leaves the first-level cache. Chains are steps of their own, and the epilogue of convolutions.
 #pragma once
 #include <array>
 #include <memory>

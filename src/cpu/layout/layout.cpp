@@ -39,7 +39,7 @@ struct Layout {
 // A part that is a piece of the output is computed there when nobody else has a claim on where it lies.
 bool place_inside(Planning& planning, const plan::Move& move, ValueId output) {
   const std::size_t offset = static_cast<std::size_t>(move.write.offset) * storage_size(planning.type(output).dtype);
-  if (!move.is_piece() || offset % 64 != 0) return false;
+  if (!move.is_dense_part() || offset % 64 != 0) return false;
   if (planning.producer[move.from] < 0 || planning.visible[move.from]) return false;
   for (const plan::Alias& alias : planning.aliases)
     if (alias.alias == move.from) return false;

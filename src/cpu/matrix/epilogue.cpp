@@ -32,9 +32,9 @@ bool absorb_rescale(const Planning& planning, Epilogue& e) {
         static_cast<std::int32_t>(element_as_integer(multiplier.type.dtype, multiplier.constant.data(), i)));
     e.shift.push_back(static_cast<std::int8_t>(element_as_integer(shift.type.dtype, shift.constant.data(), i)));
   }
-  e.output_zp = only_number(planning.graph, node.inputs[4]);
-  e.lowest_code = -128;
-  e.highest_code = 127;
+  e.output_zp = only_scalar(planning.graph, node.inputs[4]);
+  e.lowest_quantised = -128;
+  e.highest_quantised = 127;
   e.rescaled = true;
   e.direct = node.outputs[0];
   e.nodes.push_back(*user);
@@ -51,16 +51,16 @@ void absorb_clamp(const Planning& planning, Epilogue& e) {
     e.highest = static_cast<float>(node.attrs.get<double>("max_val"));
   } else {
     if (!e.rescaled) return;
-    e.lowest_code = static_cast<std::int32_t>(node.attrs.get<std::int64_t>("min_val"));
-    e.highest_code = static_cast<std::int32_t>(node.attrs.get<std::int64_t>("max_val"));
+    e.lowest_quantised = static_cast<std::int32_t>(node.attrs.get<std::int64_t>("min_val"));
+    e.highest_quantised = static_cast<std::int32_t>(node.attrs.get<std::int64_t>("max_val"));
   }
   e.direct = node.outputs[0];
   e.nodes.push_back(*user);
 }
 
 // What else follows, as a chain.
-void absorb_tail(const Planning& planning, Epilogue& e) {
-  plan::longest_tail(planning, chaining(planning), e.direct, [&](const std::vector<std::uint32_t>& nodes) {
+void absorb_epilogue(const Planning& planning, Epilogue& e) {
+  plan::longest_epilogue(planning, chaining(planning), e.direct, [&](const std::vector<std::uint32_t>& nodes) {
     e.chain = Chain::make(planning.graph, nodes, e.direct);
     if (!e.chain) return false;
     e.output = e.chain->output();
@@ -80,7 +80,7 @@ Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8, 
   if (planning.type(e.direct).dtype == DType::f32 || (fuse_i8 && absorb_rescale(planning, e)))
     absorb_clamp(planning, e);
   e.output = e.direct;
-  if (tail) absorb_tail(planning, e);
+  if (tail) absorb_epilogue(planning, e);
   return e;
 }
 

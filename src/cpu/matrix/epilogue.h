@@ -9,7 +9,7 @@
 namespace tosaic::cpu {
 
 struct Epilogue {
-  std::vector<std::uint32_t> nodes;    // beside the convolution itself, ascending
+  std::vector<std::uint32_t> nodes;    // next to the convolution itself, ascending
   ValueId direct = no_value;           // what the kernel's registers hold at the end
   ValueId output = no_value;           // what the step writes
   std::shared_ptr<const Chain> chain;  // from direct to output; null: they are the same
@@ -18,9 +18,9 @@ struct Epilogue {
   bool rescaled = false;                 // the sums become i8
   std::vector<std::int32_t> multiplier;  // one, or one per column
   std::vector<std::int8_t> shift;
-  std::int32_t output_zp = 0, lowest_code = 0, highest_code = 0;
+  std::int32_t output_zp = 0, lowest_quantised = 0, highest_quantised = 0;
 
-  // The step's memory beside the kernel's own: a tile of `direct` and the chain's scratch.
+  // The step's memory in addition to the kernel's own: a tile of `direct` and the chain's scratch.
   std::size_t tile_bytes(const Planning& planning, std::int64_t elements) const;
   std::size_t chain_bytes() const { return chain ? align_up(chain->scratch_bytes()) : 0; }
   void describe(Step& step) const;  // adds nodes, reads and writes
@@ -29,7 +29,7 @@ struct Epilogue {
 // What can follow node `n`, whose output is f32 or i32 (fuse_i8: the kernel can RESCALE to i8).
 // Without `tail` no chain.
 Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8, bool tail = true);
-// A chain wants whole rows: few rows of large weights are better computed by all threads, and the chain behind them.
+// A chain wants whole rows: few rows of large weights are better computed by all threads, and the chain after them.
 bool shares_columns(const Planning& planning, std::int64_t rows, int max_rows, std::int64_t weights);
 
 // The step of a kernel whose tasks run in scratch of their own: with `input`, `epilogue`, `sharing`, `scratch` and

@@ -282,7 +282,7 @@ void pack_i8(const PanelsI8& shape, const std::int8_t* weight, std::int64_t colu
 }
 
 void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part& part, const std::byte* a,
-              std::int64_t a_stride, const std::int32_t* terms, const PanelsI8& b, const RescaleTail& tail,
+              std::int64_t a_stride, const std::int32_t* terms, const PanelsI8& b, const RescaleEpilogue& epilogue,
               std::byte* c) {
   for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
     const std::int64_t first_column = p * b.panel_width();
@@ -294,20 +294,20 @@ void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part&
     call.column_term = b.column_term + first_column;
     call.columns = static_cast<int>(std::min<std::int64_t>(call.vectors * b.lanes, b.n - first_column));
     call.c_stride = b.n;
-    if (tail.rescaled) {
-      call.multiplier = tail.scales->multiplier.data() + first_column;
-      call.shift = tail.scales->shift.data() + first_column;
-      call.round = tail.scales->round.data() + first_column;
-      call.zero_point = tail.zero_point;
-      call.lowest = tail.lowest;
-      call.highest = tail.highest;
+    if (epilogue.rescaled) {
+      call.multiplier = epilogue.scales->multiplier.data() + first_column;
+      call.shift = epilogue.scales->shift.data() + first_column;
+      call.round = epilogue.scales->round.data() + first_column;
+      call.zero_point = epilogue.zero_point;
+      call.lowest = epilogue.lowest;
+      call.highest = epilogue.highest;
     }
     sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
       call.a = a + first * a_stride;
       call.rows = static_cast<int>(count);
       call.row_term = terms ? terms + first : nullptr;
       const std::int64_t at = first * b.n + first_column;
-      call.sums = tail.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(c) + at;
+      call.sums = epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(c) + at;
       call.c = reinterpret_cast<std::int8_t*>(c) + at;
       kernel.panel(call);
     });

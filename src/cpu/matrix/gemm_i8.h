@@ -29,7 +29,7 @@ struct GemmI8Call {
   std::int8_t* c;
   const std::int32_t* multiplier;  // see RescaleColumns
   const std::int64_t *shift, *round;
-  std::int32_t zero_point, lowest, highest;  // of the output; lowest and highest are codes
+  std::int32_t zero_point, lowest, highest;  // of the output; lowest and highest are quantised values
 };
 
 struct GemmI8 {
@@ -62,14 +62,14 @@ struct PanelsI8 {
 PanelsI8 panels_i8(const GemmI8& kernel, std::int64_t n, std::int64_t k);
 
 // What happens to the sums: left as i32, or rescaled.
-struct RescaleTail {
+struct RescaleEpilogue {
   bool rescaled = false;
   const RescaleColumns* scales = nullptr;
   std::int32_t zero_point = 0, lowest = 0, highest = 0;
 };
 // Rows and panels of `part`. a and c point at the part's first row; row_terms is null or has one entry per row.
 void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part& part, const std::byte* a,
-              std::int64_t a_stride, const std::int32_t* row_terms, const PanelsI8& b, const RescaleTail& tail,
+              std::int64_t a_stride, const std::int32_t* row_terms, const PanelsI8& b, const RescaleEpilogue& epilogue,
               std::byte* c);
 // -weight_zp times the sum of each row, for B with a zero point.
 void row_terms(const GemmI8& kernel, const std::byte* a, std::int64_t a_stride, std::int64_t rows, std::int64_t k,

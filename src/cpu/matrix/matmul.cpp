@@ -101,8 +101,8 @@ struct MatmulI8 {
   bool packs() const { return true; }
   bool prepare(const Planning& planning, const Node& node, const Shape3& s) {
     if (!planning.constant(node.inputs[2]) || !planning.constant(node.inputs[3])) return false;
-    a_zp = only_number(planning.graph, node.inputs[2]);
-    b_zp = only_number(planning.graph, node.inputs[3]);
+    a_zp = only_scalar(planning.graph, node.inputs[2]);
+    b_zp = only_scalar(planning.graph, node.inputs[3]);
     panels = panels_i8(*kernel, s.w, s.c);
     turned = s.turned;
     if (epilogue.rescaled) scales = rescale_columns(epilogue.multiplier, epilogue.shift, s.w, kernel->lanes);
@@ -138,7 +138,8 @@ struct MatmulI8 {
     at.data = packed;
     at.column_term = reinterpret_cast<const std::int32_t*>(packed + align_up(panels.packed_bytes()));
     multiply(*kernel, sharing, part, scratch, stride, b_zp != 0 ? terms : nullptr, at,
-             {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_code, epilogue.highest_code}, c);
+             {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_quantised, epilogue.highest_quantised},
+             c);
   }
 };
 

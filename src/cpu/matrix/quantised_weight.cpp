@@ -50,7 +50,7 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 Identity identity_of(const QuantisedRows& rows, int bits) {
-  const plan::CodedForm form = rows.form.value_or(plan::CodedForm());
+  const plan::QuantisedForm form = rows.form.value_or(plan::QuantisedForm());
   return {rows.values.bytes.data(),
           rows.scales.data(),
           rows.values.run,
@@ -98,15 +98,15 @@ void QuantisedRows::read_scales(std::int64_t row, std::span<float> to) const {
 
 QuantisedWeight::QuantisedWeight(QuantisedRows rows, int bits)
     : rows_(std::move(rows)),
-      panels_{.n = rows_.n, .k = rows_.k, .group = rows_.group, .bits = bits, .lanes = coded_gemm().lanes} {}
+      panels_{.n = rows_.n, .k = rows_.k, .group = rows_.group, .bits = bits, .lanes = quantised_gemm().lanes} {}
 
 void QuantisedWeight::pack(ThreadPool& pool) const {
   std::call_once(packed_, [&] { pack_all(pool); });
 }
 
 void QuantisedWeight::pack_all(ThreadPool& pool) const {
-  CodedPanels& b = panels_;
-  const std::int64_t padded = b.count() * b.lanes, words_of_row = b.k / b.codes_per_word();
+  QuantisedPanels& b = panels_;
+  const std::int64_t padded = b.count() * b.lanes, words_of_row = b.k / b.values_per_word();
   b.words = aligned_words(static_cast<std::size_t>(padded * words_of_row));
   const auto scales = static_cast<std::size_t>(padded * b.groups());
   if (!rows_.form || are_bfloat16(rows_.scales.as<float>()))
@@ -132,9 +132,9 @@ void QuantisedWeight::pack_all(ThreadPool& pool) const {
 }
 
 void QuantisedWeight::pack_panel(std::int64_t panel, std::uint32_t* memory) const {
-  CodedPanels& b = panels_;
+  QuantisedPanels& b = panels_;
   const std::int64_t first = panel * b.lanes, rows = std::min<std::int64_t>(b.lanes, b.n - first),
-                     words_of_row = b.k / b.codes_per_word();
+                     words_of_row = b.k / b.values_per_word();
   auto* values = reinterpret_cast<std::int8_t*>(memory);
   std::uint32_t* words = memory + b.lanes * b.k / 4;
   rows_.read_values(first, rows, values);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A weight, or a table of rows, of quantised values as the program has it. A look-up reads its rows where they lie;
-// products want panels (coded_kernel.h), which the first run makes: a program that is only loaded reads nothing of it.
+// products want panels (quantised_kernel.h), which the first run makes: a program that is only loaded reads nothing of
+// it.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -8,9 +9,9 @@
 #include <span>
 
 #include "base/thread_pool.h"
-#include "cpu/matrix/coded_kernel.h"
-#include "plan/coded_form.h"
+#include "cpu/matrix/quantised_kernel.h"
 #include "plan/quantised_constant.h"
+#include "plan/quantised_form.h"
 
 namespace tosaic::cpu {
 
@@ -18,9 +19,9 @@ namespace tosaic::cpu {
 struct QuantisedRows {
   plan::QuantisedConstant values;
   std::int64_t n = 0, k = 0, group = 0;
-  bool by_columns = false;              // the values lie [k][n]
-  std::optional<plan::CodedForm> form;  // nullopt: all scales are 1
-  Bytes scales;                         // f32, the elements of form->scales
+  bool by_columns = false;                  // the values lie [k][n]
+  std::optional<plan::QuantisedForm> form;  // nullopt: all scales are 1
+  Bytes scales;                             // f32, the elements of form->scales
 
   std::int64_t groups() const { return k / group; }
   // `to`: [count][k].
@@ -31,13 +32,13 @@ struct QuantisedRows {
 
 class QuantisedWeight {
  public:
-  // Rows whose values need 4 or 8 bits; groups are multiples of codes_per_word() of these.
+  // Rows whose values need 4 or 8 bits; groups are multiples of values_per_word() of these.
   QuantisedWeight(QuantisedRows rows, int bits);
   // The one that some program has of the same memory, or a new one.
   static std::shared_ptr<QuantisedWeight> shared(QuantisedRows rows, int bits);
 
   // Their sizes; their content when pack() is done.
-  const CodedPanels& panels() const { return panels_; }
+  const QuantisedPanels& panels() const { return panels_; }
   // Once for all programs that share the weight.
   void pack(ThreadPool& pool) const;
   // Row `n` as k floats.
@@ -51,7 +52,7 @@ class QuantisedWeight {
   void pack_panel(std::int64_t panel, std::uint32_t* memory) const;
 
   mutable QuantisedRows rows_;
-  mutable CodedPanels panels_;
+  mutable QuantisedPanels panels_;
   mutable std::once_flag packed_;
 };
 

@@ -146,8 +146,8 @@ HWY_NOINLINE void tile(const RowsCall& call) {
   for (int r = 0; r < rows; ++r) finish(acc[r], call, call.c + r * call.c_stride);
 }
 
-// Of one row, whose products take no time beside the weights' way from memory: one column after the other, so that this
-// is read from front to back.
+// Of one row, whose products take no time compared with the weights' way from memory: one column after the other, so
+// that this is read from front to back.
 template <DType type>
 HWY_NOINLINE void one_row(const RowsCall& call) {
   const Floats d;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with weights as they lie in memory, [n][k] in f32, f16 or bf16, at any byte: sums of products along k, for
-// few rows of activations. An element's sum does not depend on the columns beside it; a row alone sums in another
+// few rows of activations. An element's sum does not depend on the columns next to it; a row alone sums in another
 // order.
 #pragma once
 #include <cstddef>

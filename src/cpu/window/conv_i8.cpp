@@ -77,7 +77,8 @@ struct ConvI8 {
     std::byte* c =
         epilogue.chain ? tile : static_cast<std::byte*>(frame.write(epilogue.output)) + part.first_row * n * element;
     multiply(*kernel, sharing, part, a, row_bytes, weight_zp != 0 ? terms : nullptr, weight,
-             {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_code, epilogue.highest_code}, c);
+             {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_quantised, epilogue.highest_quantised},
+             c);
     if (epilogue.chain)
       epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
   }
@@ -96,8 +97,8 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   conv->kernel = &gemm_i8();
   conv->input = node.inputs[0];
   conv->window = window_of(planning.graph, node);
-  conv->input_zp = only_number(planning.graph, node.inputs[3]);
-  conv->weight_zp = only_number(planning.graph, node.inputs[4]);
+  conv->input_zp = only_scalar(planning.graph, node.inputs[3]);
+  conv->weight_zp = only_scalar(planning.graph, node.inputs[4]);
   const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
   const std::int64_t k = conv->window.k();
   conv->weight = panels_i8(*conv->kernel, weight.type.shape.size(0), k);

@@ -77,8 +77,8 @@ struct Depthwise {
       call.shift = part.scales.shift.data();
       call.round = part.scales.round.data();
       call.zero_point = epilogue.output_zp;
-      call.lowest = epilogue.lowest_code;
-      call.highest = epilogue.highest_code;
+      call.lowest = epilogue.lowest_quantised;
+      call.highest = epilogue.highest_quantised;
       kernels->i8(call);
     }
   }
@@ -150,7 +150,7 @@ bool make_part(Depthwise<std::int16_t>& conv, const Graph& graph, const Node& no
   const auto bias = graph[node.inputs[2]].constant.as<std::int64_t>();
   const std::int64_t channels = conv.window.channels, multiplier = conv.multiplier;
   part.packed = pack_depthwise({conv.kernels->lanes, 1, 4}, weight + m, conv.window.taps(), channels,
-                               channels * multiplier, multiplier, only_number(graph, node.inputs[4]));
+                               channels * multiplier, multiplier, only_scalar(graph, node.inputs[4]));
   part.wide_bias.assign(static_cast<std::size_t>(conv.padded), 0);
   for (std::int64_t c = 0; c < channels; ++c)
     part.wide_bias[static_cast<std::size_t>(c)] =
@@ -163,7 +163,7 @@ bool make_part(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& nod
   const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
   const auto bias = graph[node.inputs[2]].constant.as<std::int32_t>();
   const std::int64_t channels = conv.window.channels, taps = conv.window.taps(), multiplier = conv.multiplier;
-  const std::int32_t input_zp = only_number(graph, node.inputs[3]), weight_zp = only_number(graph, node.inputs[4]);
+  const std::int32_t input_zp = only_scalar(graph, node.inputs[3]), weight_zp = only_scalar(graph, node.inputs[4]);
   part.packed = pack_depthwise({conv.kernels->lanes, conv.kernels->group, conv.kernels->weight_bytes}, weight + m, taps,
                                channels, channels * multiplier, multiplier, weight_zp);
   if (part.packed.empty()) return false;
@@ -206,7 +206,7 @@ bool take(Planning& planning, std::uint32_t n) {
     else if (!make_part(*conv, planning.graph, node, m))
       return false;
   }
-  const T outside = Depthwise<T>::is_i8 ? static_cast<T>(only_number(planning.graph, node.inputs[3])) : T{0};
+  const T outside = Depthwise<T>::is_i8 ? static_cast<T>(only_scalar(planning.graph, node.inputs[3])) : T{0};
   // Kernels may step over several pixels' worth of it, but only where no tap is outside.
   conv->padding.assign(static_cast<std::size_t>(conv->window.channels + 64), outside);
   const std::int64_t rows = conv->output_rows();

@@ -102,8 +102,8 @@ bool take_pool(Planning& planning, std::uint32_t n) {
       for (std::int64_t x = 1; x <= pool->window.kernel[2]; ++x) {
         BlockConstants& constants = pool->by_count[y * x];
         set_reciprocal(constants, y * x);
-        constants.input_zp = static_cast<std::int32_t>(y * x) * only_number(planning.graph, node.inputs[1]);
-        constants.output_zp = only_number(planning.graph, node.inputs[2]);
+        constants.input_zp = static_cast<std::int32_t>(y * x) * only_scalar(planning.graph, node.inputs[1]);
+        constants.output_zp = only_scalar(planning.graph, node.inputs[2]);
         constants.lowest = range_of(type).lowest;
         constants.highest = range_of(type).highest;
       }

@@ -10,13 +10,13 @@ namespace tosaic::cpu {
 namespace {
 
 // Along one dim: output o lies between inputs `low` and `high`, `rest`/`unit` of the way (spec RESIZE).
-struct Place {
+struct Sample {
   std::int64_t low, high, rest;
   bool nearer_high;
 };
-std::vector<Place> places(std::int64_t out, std::int64_t in, std::int64_t numerator, std::int64_t denominator,
-                          std::int64_t offset) {
-  std::vector<Place> result;
+std::vector<Sample> samples(std::int64_t out, std::int64_t in, std::int64_t numerator, std::int64_t denominator,
+                            std::int64_t offset) {
+  std::vector<Sample> result;
   for (std::int64_t o = 0; o < out; ++o) {
     const std::int64_t at = o * denominator + offset;
     std::int64_t i = at / numerator;
@@ -28,7 +28,7 @@ std::vector<Place> places(std::int64_t out, std::int64_t in, std::int64_t numera
 }
 
 struct Resize {
-  std::vector<Place> y, x;
+  std::vector<Sample> y, x;
   std::int64_t y_unit = 1, x_unit = 1;
   std::int64_t batch = 1, ih = 1, iw = 1, channels = 1;
   ValueId input = no_value, output = no_value;
@@ -42,7 +42,7 @@ struct Resize {
   void bilinear(const In* in, std::int64_t row, Out* out) const {
     using Weight = std::conditional_t<std::is_floating_point_v<In>, float, Out>;
     const std::int64_t n = row / static_cast<std::int64_t>(y.size());
-    const Place& py = y[static_cast<std::size_t>(row % static_cast<std::int64_t>(y.size()))];
+    const Sample& py = y[static_cast<std::size_t>(row % static_cast<std::int64_t>(y.size()))];
     auto share = [](std::int64_t rest, std::int64_t unit) {
       if constexpr (std::is_floating_point_v<In>)
         return static_cast<float>(rest) / static_cast<float>(unit);
@@ -52,7 +52,7 @@ struct Resize {
     const Weight dy = share(py.rest, y_unit),
                  one_y = std::is_floating_point_v<In> ? Weight{1} : static_cast<Weight>(y_unit);
     const Weight one_x = std::is_floating_point_v<In> ? Weight{1} : static_cast<Weight>(x_unit);
-    for (const Place& px : x) {
+    for (const Sample& px : x) {
       const Weight dx = share(px.rest, x_unit);
       const In *v00 = pixel(in, n, py.low, px.low), *v01 = pixel(in, n, py.low, px.high);
       const In *v10 = pixel(in, n, py.high, px.low), *v11 = pixel(in, n, py.high, px.high);
@@ -65,8 +65,8 @@ struct Resize {
   template <class In, class Out>
   void nearest(const In* in, std::int64_t row, Out* out) const {
     const std::int64_t n = row / static_cast<std::int64_t>(y.size());
-    const Place& py = y[static_cast<std::size_t>(row % static_cast<std::int64_t>(y.size()))];
-    for (const Place& px : x) {
+    const Sample& py = y[static_cast<std::size_t>(row % static_cast<std::int64_t>(y.size()))];
+    for (const Sample& px : x) {
       const In* v = pixel(in, n, py.nearer_high ? py.high : py.low, px.nearer_high ? px.high : px.low);
       std::copy_n(v, channels, out);
       out += channels;
@@ -115,8 +115,8 @@ bool take_resize(Planning& planning, std::uint32_t n) {
   resize.channels = in.size(3);
   resize.y_unit = (*scale)[0];
   resize.x_unit = (*scale)[2];
-  resize.y = places(out.size(1), in.size(1), (*scale)[0], (*scale)[1], (*offset)[0]);
-  resize.x = places(out.size(2), in.size(2), (*scale)[2], (*scale)[3], (*offset)[1]);
+  resize.y = samples(out.size(1), in.size(1), (*scale)[0], (*scale)[1], (*offset)[0]);
+  resize.x = samples(out.size(2), in.size(2), (*scale)[2], (*scale)[3], (*offset)[1]);
   const DType type = view.in(0).dtype;
   if (view.text("mode") == "bilinear") {
     if (type == DType::f32) return add_step<float, float, true>(planning, n, std::move(resize)), true;

@@ -24,14 +24,14 @@ std::size_t bytes_of(const vela::Tensor& t) { return static_cast<std::size_t>(t.
 class StreamPayload : public contract::Payload {
  public:
   Status open(const contract::Opening& opening, int& status) {
-    TOSAIC_TRY(places_, vela::read(opening.payload));
+    TOSAIC_TRY(payload_, vela::read(opening.payload));
     std::map<std::string, Bytes> external;
-    for (const vela::Blob* blob : {&places_.commands, &places_.weights})
+    for (const vela::Blob* blob : {&payload_.commands, &payload_.weights})
       if (blob->external())
         if (Bytes data = opening.data(blob->external_key); !data.null()) external.emplace(blob->external_key, data);
-    TOSAIC_TRY(const Bytes commands, vela::resolve(places_.commands, "commands", &external));
-    TOSAIC_TRY(const Bytes weights, vela::resolve(places_.weights, "weights", &external));
-    TOSAIC_CHECK(check_places());
+    TOSAIC_TRY(const Bytes commands, vela::resolve(payload_.commands, "commands", &external));
+    TOSAIC_TRY(const Bytes weights, vela::resolve(payload_.weights, "weights", &external));
+    TOSAIC_CHECK(check_offsets());
     tosaic_ethosu_options options{};
     options.struct_bytes = sizeof options;
     options.threads = static_cast<std::uint32_t>(opening.threads);
@@ -62,19 +62,19 @@ class StreamPayload : public contract::Payload {
       }
       return list;
     };
-    return {infos(places_.inputs), infos(places_.outputs), product_ + " (simulated)"};
+    return {infos(payload_.inputs), infos(payload_.outputs), product_ + " (simulated)"};
   }
 
   Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int& status) override {
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      std::memcpy(memory_of(places_.inputs[i]), inputs[i], bytes_of(places_.inputs[i]));
+      std::memcpy(memory_of(payload_.inputs[i]), inputs[i], bytes_of(payload_.inputs[i]));
     tosaic_ethosu_error why{};
     const auto say = [](void* user, const char* line) { static_cast<StreamPayload*>(user)->trace_(line); };
     if (const int said =
             tosaic_ethosu_run(stream_.get(), regions_.data(), regions_.size(), trace_ ? +say : nullptr, this, &why))
       return refused(said, why, status);
     for (std::size_t i = 0; i < outputs.size(); ++i)
-      std::memcpy(outputs[i], memory_of(places_.outputs[i]), bytes_of(places_.outputs[i]));
+      std::memcpy(outputs[i], memory_of(payload_.outputs[i]), bytes_of(payload_.outputs[i]));
     return {};
   }
 
@@ -110,12 +110,12 @@ class StreamPayload : public contract::Payload {
     return {};
   }
 
-  Status check_places() const {
-    for (const auto* tensors : {&places_.inputs, &places_.outputs})
+  Status check_offsets() const {
+    for (const auto* tensors : {&payload_.inputs, &payload_.outputs})
       for (std::size_t i = 0; i < tensors->size(); ++i)
         if ((*tensors)[i].region == 0)
           return error("delegate.arguments", fmt::format("{} {} lies in region 0, which holds the constants",
-                                                         tensors == &places_.inputs ? "input" : "output", i));
+                                                         tensors == &payload_.inputs ? "input" : "output", i));
     return {};
   }
 
@@ -131,8 +131,8 @@ class StreamPayload : public contract::Payload {
     constexpr std::uint64_t most = std::uint64_t{1} << 32;
     std::array<std::uint64_t, TOSAIC_ETHOSU_REGIONS> wanted;
     std::copy(std::begin(info.region_bytes), std::end(info.region_bytes), wanted.begin());
-    wanted[vela::scratch_region] = places_.scratch_bytes;
-    for (const auto* tensors : {&places_.inputs, &places_.outputs})
+    wanted[vela::scratch_region] = payload_.scratch_bytes;
+    for (const auto* tensors : {&payload_.inputs, &payload_.outputs})
       for (const vela::Tensor& t : *tensors) {
         std::uint64_t& region = wanted[static_cast<std::size_t>(t.region)];
         region = std::max(region, static_cast<std::uint64_t>(t.offset) + bytes_of(t));
@@ -151,7 +151,7 @@ class StreamPayload : public contract::Payload {
     return {};
   }
 
-  vela::Payload places_;
+  vela::Payload payload_;
   std::unique_ptr<tosaic_ethosu_stream, CloseStream> stream_;
   std::array<tosaic_ethosu_region, TOSAIC_ETHOSU_REGIONS> regions_{};  // 0 stays null: the constants given at opening
   std::array<std::shared_ptr<std::byte>, TOSAIC_ETHOSU_REGIONS> memory_;

@@ -15,7 +15,7 @@ class Caches {
 
   // Element `index` along `dim` of a tensor of numbers, as one without dims.
   ValueId number(ValueId from, std::int64_t dim, std::int64_t index);
-  // A cache (batch, places, heads, size) with `value` (batch, new, heads, size) from the place `start` on.
+  // A cache (batch, positions, heads, size) with `value` (batch, new, heads, size) from the place `start` on.
   ValueId updated(ValueId cache, ValueId value, ValueId start);
   // Of queries (batch, new, heads, size), which stand at `start` and on, to what stands there and before.
   ValueId attention(ValueId query, ValueId keys, ValueId values, ValueId start, std::optional<double> scale);

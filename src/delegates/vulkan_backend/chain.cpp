@@ -283,7 +283,7 @@ class Chain {
     return {};
   }
 
-  // Numbers that a program computes stay tensors; only places in caches may be such.
+  // Numbers that a program computes stay tensors; only indices in caches may be such.
   Result<ValueId> number(std::uint32_t id) {
     if (const auto made = numbers_.find(id); made != numbers_.end()) return made->second;
     TOSAIC_TRY(const std::int64_t known, integer(id));
@@ -291,7 +291,7 @@ class Chain {
                             constant_bytes(DType::i32, std::vector<std::int64_t>{known}));
   }
 
-  // A tensor (batch, places, heads, size).
+  // A tensor (batch, positions, heads, size).
   Result<ValueId> heads(std::uint32_t id) {
     TOSAIC_TRY(const ValueId v, operand(id));
     if (v == no_value || graph_[v].type.rank() != 4) return wrong(fmt::format("value {} has no heads", id));
@@ -306,7 +306,7 @@ class Chain {
       if (!is_buffer_[call.args[i]]) return writes_argument(call);
     Caches caches(graph_, loc_);
     const bool whole = known.written.size() == 2, attends = known.written.size() != 1;
-    // In the order of the schemas: what is new, then caches, then the place.
+    // In the order of the schemas: what is new, then caches, then the index.
     const std::size_t first = whole ? 3 : 1, start = whole ? 5 : attends ? 3 : 2, mask = start + (whole ? 2 : 1);
     TOSAIC_TRY(const ValueId place, number(call.args[start]));
     for (std::size_t i = 0; i < known.written.size(); ++i) {

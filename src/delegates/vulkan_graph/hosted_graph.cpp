@@ -22,13 +22,13 @@ bool is_hosts(const Node& node) {
 }
 
 // Nodes in a row, on the device.
-struct Piece {
+struct Subgraph {
   std::vector<ValueId> inputs, outputs;  // of the graph
   std::optional<vulkan::ComputeModel> model;
 };
 // One or the other.
 struct Stage {
-  std::shared_ptr<Piece> piece;
+  std::shared_ptr<Subgraph> subgraph;
   const Node* node = nullptr;
   std::vector<vulkan::DispatchTime> times = {};  // in the last run, where it ran and was measured
 };
@@ -45,7 +45,7 @@ using Stages = std::vector<Stage>;
 
 class Cutting {
  public:
-  Cutting(const Graph& graph, const std::function<Status(Piece& piece, const Graph& cut)>& make)
+  Cutting(const Graph& graph, const std::function<Status(Subgraph& subgraph, const Graph& cut)>& make)
       : graph_(graph), make_(make), last_read_(graph.values.size(), 0) {
     for (std::size_t n = 0; n < graph.nodes.size(); ++n)
       for (ValueId v : graph.nodes[n].inputs)
@@ -68,7 +68,7 @@ class Cutting {
 
  private:
   Status add(std::size_t begin, std::size_t end) {
-    auto piece = std::make_shared<Piece>();
+    auto subgraph = std::make_shared<Subgraph>();
     Graph cut;
     cut.name = graph_.name;
     std::map<ValueId, ValueId> here;
@@ -87,7 +87,7 @@ class Cutting {
         v = value(v);
         if (known || graph_[from].is_constant()) continue;
         cut.inputs.push_back(v);
-        piece->inputs.push_back(from);
+        subgraph->inputs.push_back(from);
       }
       for (ValueId& v : node.outputs) {
         made.insert(v);
@@ -98,16 +98,16 @@ class Cutting {
     for (ValueId v : made)
       if (last_read_[v] >= end) {
         cut.outputs.push_back(here[v]);
-        piece->outputs.push_back(v);
+        subgraph->outputs.push_back(v);
       }
-    if (piece->outputs.empty()) return {};
-    TOSAIC_CHECK(make_(*piece, cut));
-    stages_.push_back({std::move(piece), nullptr});
+    if (subgraph->outputs.empty()) return {};
+    TOSAIC_CHECK(make_(*subgraph, cut));
+    stages_.push_back({std::move(subgraph), nullptr});
     return {};
   }
 
   const Graph& graph_;
-  const std::function<Status(Piece& piece, const Graph& cut)>& make_;
+  const std::function<Status(Subgraph& subgraph, const Graph& cut)>& make_;
   std::vector<std::size_t> last_read_;  // by value: the node, or behind all of them
   Stages stages_;
 };
@@ -124,7 +124,7 @@ struct HostedGraph::Impl {
   double seconds = 0;
   bool measured = false;
 
-  using Make = std::function<Status(Piece& piece, const Graph& cut)>;
+  using Make = std::function<Status(Subgraph& subgraph, const Graph& cut)>;
   Status cut(const Graph& g, const Make& make) {
     TOSAIC_TRY(stages[&g], Cutting(g, make).cut());
     for (const Node& node : g.nodes)
@@ -138,7 +138,7 @@ struct HostedGraph::Impl {
     for (std::size_t v = 0; v < content.size(); ++v)
       if (g.values[v].is_constant()) content[v] = {g.values[v].type, g.values[v].constant};
     for (Stage& stage : stages.at(&g)) {
-      Status ran = stage.piece ? run_piece(g, stage, content) : run_node(g, stage, content);
+      Status ran = stage.subgraph ? run_subgraph(g, stage, content) : run_node(g, stage, content);
       if (!ran.ok()) return stage.node ? located(std::move(ran).error(), stage.node->loc) : std::move(ran).error();
     }
     std::vector<Tensor> outputs;
@@ -153,15 +153,15 @@ struct HostedGraph::Impl {
     return memory;
   }
 
-  Status run_piece(const Graph& g, Stage& stage, std::vector<Tensor>& content) {
-    Piece& piece = *stage.piece;
+  Status run_subgraph(const Graph& g, Stage& stage, std::vector<Tensor>& content) {
+    Subgraph& subgraph = *stage.subgraph;
     std::vector<const void*> in;
     std::vector<void*> out;
-    for (ValueId v : piece.inputs) in.push_back(content[v].data.data());
-    for (ValueId v : piece.outputs) out.push_back(space(g, v, content));
-    TOSAIC_CHECK(piece.model->run(in, out));
-    seconds += piece.model->device_seconds();
-    if (measured) add(stage.times, piece.model->times());
+    for (ValueId v : subgraph.inputs) in.push_back(content[v].data.data());
+    for (ValueId v : subgraph.outputs) out.push_back(space(g, v, content));
+    TOSAIC_CHECK(subgraph.model->run(in, out));
+    seconds += subgraph.model->device_seconds();
+    if (measured) add(stage.times, subgraph.model->times());
     return {};
   }
 
@@ -207,15 +207,15 @@ Result<HostedGraph> HostedGraph::load(Graph graph, const std::string& device,
   impl->graph = std::make_shared<const Graph>(std::move(graph));
   impl->device = device;
   TOSAIC_TRY(const vulkan_program::TierId tier, vulkan::tier_of_device(device));
-  int pieces = 0;
-  TOSAIC_CHECK(impl->cut(*impl->graph, [&](Piece& piece, const Graph& cut) -> Status {
+  int subgraphs = 0;
+  TOSAIC_CHECK(impl->cut(*impl->graph, [&](Subgraph& subgraph, const Graph& cut) -> Status {
     TOSAIC_TRY(vulkan_program::Program program, shaders::compile(cut, {&tier, 1}));
-    const auto told_of_it = [&, number = ++pieces](const std::string& line) {
+    const auto told_of_it = [&, number = ++subgraphs](const std::string& line) {
       if (told) told(fmt::format("part {}: {}", number, line));
     };
     TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(program), device, told_of_it));
     impl->device = model.device();
-    piece.model.emplace(std::move(model));
+    subgraph.model.emplace(std::move(model));
     return {};
   }));
   return HostedGraph(std::move(impl));
@@ -229,10 +229,11 @@ Result<HostedGraph> HostedGraph::clone() const {
     Stages& made = impl->stages[graph];
     for (const Stage& stage : stages) {
       made.push_back({nullptr, stage.node});
-      if (!stage.piece) continue;
-      TOSAIC_TRY(vulkan::ComputeModel model, stage.piece->model->clone());
-      made.back().piece = std::make_shared<Piece>(Piece{stage.piece->inputs, stage.piece->outputs, std::nullopt});
-      made.back().piece->model.emplace(std::move(model));
+      if (!stage.subgraph) continue;
+      TOSAIC_TRY(vulkan::ComputeModel model, stage.subgraph->model->clone());
+      made.back().subgraph =
+          std::make_shared<Subgraph>(Subgraph{stage.subgraph->inputs, stage.subgraph->outputs, std::nullopt});
+      made.back().subgraph->model.emplace(std::move(model));
     }
   }
   return HostedGraph(std::move(impl));
@@ -248,7 +249,7 @@ Status HostedGraph::measure(bool on) {
   for (auto& [graph, stages] : impl_->stages)
     for (Stage& stage : stages) {
       stage.times.clear();
-      if (stage.piece) TOSAIC_CHECK(stage.piece->model->measure(on));
+      if (stage.subgraph) TOSAIC_CHECK(stage.subgraph->model->measure(on));
     }
   return {};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TOSA graph with control flow or VARIABLEs on a Vulkan device. What lies between such nodes runs there, each piece
-// as a program of shaders; the host reads conditions, says which piece is next, and keeps the variables.
+// A TOSA graph with control flow or VARIABLEs on a Vulkan device. What lies between such nodes runs there, each
+// subgraph as a program of shaders; the host reads conditions, says which subgraph is next, and keeps the variables.
 #pragma once
 #include <functional>
 #include <memory>
@@ -20,7 +20,7 @@ bool needs_host(const Graph& graph);
 class HostedGraph {
  public:
   // `graph` has been verified. Errors: those of shaders::compile and of vulkan::ComputeModel::load. `told`: is given a
-  // line for each piece, as there.
+  // line for each subgraph, as there.
   static Result<HostedGraph> load(Graph graph, const std::string& device,
                                   const std::function<void(const std::string&)>& told = {});
   HostedGraph(HostedGraph&&) noexcept;
@@ -32,10 +32,10 @@ class HostedGraph {
   // Errors: run.loop-limit, and those of ComputeModel::run. Variables keep their content from run to run.
   Result<std::vector<Tensor>> run(std::vector<Tensor> inputs);
   void reset();
-  double device_seconds() const;  // of the last run, all pieces together
+  double device_seconds() const;  // of the last run, all subgraphs together
   // Time each dispatch and each node of the host from the next run on. Errors: vulkan.failed.
   Status measure(bool on);
-  // Of the last run, in the order of the graph, a node's bodies behind it; loops added up. A node of the host, by its
+  // Of the last run, in the order of the graph, a node's bodies after it; loops added up. A node of the host, by its
   // operator, without what ran in its bodies.
   std::vector<vulkan::DispatchTime> times() const;
   Result<HostedGraph> clone() const;

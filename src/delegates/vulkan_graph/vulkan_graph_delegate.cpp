@@ -13,7 +13,7 @@
 namespace tosaic::delegates {
 namespace {
 
-// With the host between its pieces.
+// With the host between its subgraphs.
 class HostedPayload : public contract::Payload {
  public:
   explicit HostedPayload(HostedGraph graph) : graph_(std::move(graph)) {}

@@ -82,8 +82,8 @@ Result<std::vector<Value>> values_of(const flatbuffers::Vector<flatbuffers::Offs
       values.emplace_back(std::move(read));
     } else if (const auto* number = from->value_as_Int()) {
       values.emplace_back(number->value());
-    } else if (const auto* truth = from->value_as_Bool()) {
-      values.emplace_back(truth->value());
+    } else if (const auto* boolean = from->value_as_Bool()) {
+      values.emplace_back(boolean->value());
     } else if (const auto* real = from->value_as_Double()) {
       values.emplace_back(real->value());
     } else {

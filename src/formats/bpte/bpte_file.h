@@ -16,7 +16,7 @@ struct Case {
 };
 struct File {
   Bytes program;            // a .pte
-  std::vector<Case> cases;  // those of a method beside each other
+  std::vector<Case> cases;  // those of a method next to each other
 };
 
 bool is_bpte(const Bytes& file);  // of any version

@@ -74,7 +74,7 @@ class Reader {
       const std::string key = text_of(data->key());
       TOSAIC_TRY(Bytes bytes, segment(data->segment_index(), fmt::format("named data '{}'", key)));
       if (!names.insert(key).second) return corrupt(fmt::format("two named data entries have the key '{}'", key));
-      // The file does not state the alignment that was asked for; what the place in the file grants is kept.
+      // The file does not state the alignment that was asked for; what the offset in the file grants is kept.
       std::uint32_t alignment = 16;
       const auto offset = static_cast<std::uint64_t>(bytes.data() - file_.data());
       while (alignment < 4096 && offset % (2 * alignment) == 0) alignment *= 2;
@@ -411,9 +411,9 @@ class Reader {
         return corrupt(fmt::format("an initial value is in mutable segment {} of {}", number,
                                    size_of(root_->mutable_data_segments())));
       const auto* offsets = root_->mutable_data_segments()->Get(static_cast<flatbuffers::uoffset_t>(number));
-      TOSAIC_TRY(t.constant, piece(*offsets, index, bytes, t.dtype));
+      TOSAIC_TRY(t.constant, read_subsegment(*offsets, index, bytes, t.dtype));
     } else if (root_->constant_segment() && size_of(root_->constant_segment()->offsets()) > 0) {
-      TOSAIC_TRY(t.constant, piece(*root_->constant_segment(), index, bytes, t.dtype));
+      TOSAIC_TRY(t.constant, read_subsegment(*root_->constant_segment(), index, bytes, t.dtype));
     } else {  // before September 2024: inside the flatbuffer
       if (index >= size_of(root_->constant_buffer()))
         return corrupt(fmt::format("a constant is number {} of {}", index, size_of(root_->constant_buffer())));
@@ -425,7 +425,8 @@ class Reader {
     return {};
   }
 
-  Result<Bytes> piece(const s::SubsegmentOffsets& of, std::uint32_t index, std::uint64_t bytes, DType dtype) const {
+  Result<Bytes> read_subsegment(const s::SubsegmentOffsets& of, std::uint32_t index, std::uint64_t bytes,
+                                DType dtype) const {
     if (index >= size_of(of.offsets()))
       return corrupt(fmt::format("a constant is number {} of {}", index, size_of(of.offsets())));
     TOSAIC_TRY(Bytes whole, segment(of.segment_index(), "constant data"));

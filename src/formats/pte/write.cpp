@@ -21,7 +21,7 @@ std::uint64_t aligned(std::uint64_t offset, std::uint64_t alignment) {
 // FlatBuffers' offsets have 31 usable bits.
 constexpr std::uint64_t largest_flatbuffer = 0x7fff0000;
 
-// Data that are told apart by content: equal ones are stored once.
+// Data that are distinguished by content: equal ones are stored once.
 class Pool {
  public:
   std::uint32_t add(const Rope& data) {

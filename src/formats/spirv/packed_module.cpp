@@ -12,11 +12,13 @@ constexpr Word most_in_head = 15;
 // What stood at each place of the last instruction of each opcode. Opcodes and places that are far apart may share one.
 class Before {
  public:
-  Before() : words_(kinds * places) {}
-  Word& at(Word opcode, Word place) { return words_[opcode % kinds * places + std::min(place, places - 1)]; }
+  Before() : words_(kinds * positions) {}
+  Word& at(Word opcode, Word position) {
+    return words_[opcode % kinds * positions + std::min(position, positions - 1)];
+  }
 
  private:
-  static constexpr Word kinds = 512, places = 8;
+  static constexpr Word kinds = 512, positions = 8;
   std::vector<Word> words_;
 };
 

@@ -142,7 +142,7 @@ enum class Capability : Word {
   float8 = 4212,
   bfloat16 = 5116,
   vulkan_memory_model = 5345,
-  dot_product_packed = 6018,  // of four codes of 8 bits in a word
+  dot_product_packed = 6018,  // of four 8-bit quantised values in a word
   dot_product = 6019,
   cooperative_matrix = 6022,
   replicated_composites = 6024,
@@ -151,8 +151,8 @@ enum class Capability : Word {
 // The optional operand of OpTypeFloat; none: IEEE 754.
 enum class FloatEncoding : Word { bfloat16 = 0, float8_e4m3 = 4214, float8_e5m2 = 4215 };
 
-// The last operand of OpSDot of two words: four codes of 8 bits in each.
-inline constexpr Word four_codes = 0;
+// The last operand of OpSDot of two words: four 8-bit quantised values in each.
+inline constexpr Word packed_4x8 = 0;
 
 // What a cooperative matrix is for, and how it lies in memory.
 enum class MatrixUse : Word { left = 0, right = 1, sum = 2 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's place as the text of the flatbuffer's OpLocation, readable and read back:
+// A node's location as the text of the flatbuffer's OpLocation, readable and read back:
 //   model.py:6 | module act (torch.nn.modules.activation.GELU) | function gelu_1 | op aten.gelu.default | name gelu |
 //   source y = self.act(x)
 #pragma once

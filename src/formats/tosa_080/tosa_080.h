@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOSA 0.80's flatbuffer, which tools from before TOSA 1.0 take. Graphs are TOSA 1.0's on this side: a node is written
-// if 0.80 has the same operator, with the fields that 0.80 has in the place of constant operands.
+// if 0.80 has the same operator, with the fields that 0.80 has in place of constant operands.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Vela writes with --output-format=raw: NAME_vela.npz, a command stream for the NPU with its constants and the
-// places of inputs and outputs.
+// offsets of inputs and outputs.
 #pragma once
 #include <string>
 

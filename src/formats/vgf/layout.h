@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes and places of a VGF file's raw parts, for its reader and writer.
+// Sizes and offsets of a VGF file's raw parts, for its reader and writer.
 #pragma once
 #include <cstddef>
 

@@ -31,7 +31,7 @@ struct Slot {
   std::uint32_t binding = 0, resource = 0;
 };
 struct DescriptorSet {
-  std::uint32_t index = none;  // none: its place in the list
+  std::uint32_t index = none;  // none: its index in the list
   std::vector<Slot> slots;
 };
 struct PushRange {

@@ -369,7 +369,7 @@ class Joiner {
   }
 
   // The resource at a binding of the segment's descriptor set. The lists of inputs and outputs are in another order
-  // than the graph's own where Arm's converter cuts a graph in pieces.
+  // than the graph's own where Arm's converter splits a graph.
   static std::uint32_t bound(const Segment& segment, spirv::Word binding, const Slot& at_place) {
     for (const DescriptorSet& set : segment.sets)
       for (const Slot& slot : set.slots)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The payload that ExecuTorch's own Vulkan flow writes for its VulkanBackend: a chain of PyTorch operators on numbered
-// values, and constants, which lie behind the graph or in the program's named data.
+// values, and constants, which lie after the graph or in the program's named data.
 #pragma once
 #include <cstdint>
 #include <optional>

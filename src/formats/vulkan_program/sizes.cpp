@@ -63,10 +63,10 @@ Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs) {
   return sizes;
 }
 
-Status check_places(const Tensor& input, std::int64_t rows, std::span<const std::int32_t> places) {
+Status check_indices(const Tensor& input, std::int64_t rows, std::span<const std::int32_t> indices) {
   const auto outside =
-      std::ranges::find_if(places, [&](std::int32_t place) { return place < input.first_row || place >= rows; });
-  if (outside == places.end()) return {};
+      std::ranges::find_if(indices, [&](std::int32_t place) { return place < input.first_row || place >= rows; });
+  if (outside == indices.end()) return {};
   return error("tosa.unpredictable",
                fmt::format("input '{}': index {} is outside {}..{}", input.name, *outside, input.first_row, rows - 1));
 }

@@ -21,7 +21,7 @@ struct DeviceTraits {
   bool shuffles = false;  // among the invocations of a subgroup
   // Matrices of 16 x 16 halves, summed in 32 bits, that subgroups of 32 invocations have together.
   bool matrices = false;
-  // Of four codes of 8 bits in a word with four others; in one instruction.
+  // Of four 8-bit quantised values in a word with four others; in one instruction.
   bool dots = false, fast_dots = false;
 };
 
@@ -40,7 +40,7 @@ std::span<const TierRow> tier_rows();
 const TierRow& row_of(TierId id);
 const TierRow* find_tier(std::string_view name);  // nullptr: a name that this version does not know
 
-// Those of `names` that the device may run, best first, as places in the list.
+// Those of `names` that the device may run, best first, as indices in the list.
 std::vector<std::size_t> tiers_for(const DeviceTraits& device, std::span<const std::string_view> names);
 std::vector<std::string_view> tier_names();
 

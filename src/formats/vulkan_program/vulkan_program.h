@@ -74,7 +74,7 @@ struct Tensor {
   std::string name;
   TensorType type;
   std::uint64_t offset = 0;
-  std::optional<Dim> rows = {};  // of an i32 input: each element is the place of a row before this one
+  std::optional<Dim> rows = {};  // of an i32 input: each element is the index of a row before this one
   std::int64_t first_row = 0;    // and of none before this: negative ones are computed with
 };
 
@@ -87,7 +87,7 @@ struct Program {
   std::vector<Tier> tiers;
 };
 
-// Its place among the program's, where it is added if it is new.
+// Its index among the program's, where it is added if it is new.
 std::uint32_t expression(Program& program, const Dim& dim);
 // Groups in rows, as shaders count them (Shader::row_groups).
 inline constexpr std::uint32_t row_groups = 32768;
@@ -99,8 +99,8 @@ Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs);
 // Writes into the tier's dispatches what these sizes make of them. Errors: model.size.
 Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>& dispatches);
 Shape at(const Shape& shape, const Sizes& sizes);
-// Are these elements of an input places of rows that there are? Error: tosa.unpredictable, as the CPU says it.
-Status check_places(const Tensor& input, std::int64_t rows, std::span<const std::int32_t> places);
+// Are these elements of an input indices of rows that there are? Error: tosa.unpredictable, as the CPU says it.
+Status check_indices(const Tensor& input, std::int64_t rows, std::span<const std::int32_t> indices);
 
 Rope write(const Program& program);
 // With every piece of the constants of at least so many bytes outside, under a key that its content makes.

@@ -73,11 +73,11 @@ Offset<flatbuffers::Vector<Offset<fbs::Tensor>>> put(FlatBufferBuilder& b, Progr
     const auto name = b.CreateString(t.name);
     const auto dtype = b.CreateSharedString(std::string(name_of(t.type.dtype)));
     const auto shape = b.CreateVector(largest(t.type).shape.sizes());
-    std::vector<std::uint32_t> places;
+    std::vector<std::uint32_t> positions;
     if (!t.type.shape.is_static())
       for (const Dim& dim : t.type.shape.dims())
-        places.push_back(dim.is_number() ? no_expression : expression(program, dim));
-    const auto dims = places.empty() ? 0 : b.CreateVector(places);
+        positions.push_back(dim.is_number() ? no_expression : expression(program, dim));
+    const auto dims = positions.empty() ? 0 : b.CreateVector(positions);
     const bool number = t.rows && t.rows->is_number();
     list.push_back(fbs::CreateTensor(b, name, dtype, shape, t.offset, dims, number ? t.rows->value() : 0,
                                      t.rows && !number ? expression(program, *t.rows) : no_expression, t.first_row));
@@ -151,16 +151,16 @@ Parts write_parts(const Program& program, std::uint64_t least_bytes) {
   Program inside = program;
   inside.constants = {};
   std::vector<Part> parts;
-  for (const Bytes& piece : program.constants.pieces()) {
-    if (piece.size() < least_bytes) {
-      inside.constants.append(piece);
+  for (const Bytes& chunk : program.constants.chunks()) {
+    if (chunk.size() < least_bytes) {
+      inside.constants.append(chunk);
       if (parts.empty() || !parts.back().key.empty()) parts.push_back({0, ""});
-      parts.back().bytes += piece.size();
+      parts.back().bytes += chunk.size();
       continue;
     }
-    parts.push_back({piece.size(), fmt::format("vulkan-{:016x}-{}", hash_of(piece), piece.size())});
+    parts.push_back({chunk.size(), fmt::format("vulkan-{:016x}-{}", hash_of(chunk), chunk.size())});
     if (std::ranges::find(made.outside, parts.back().key, &std::pair<std::string, Bytes>::first) == made.outside.end())
-      made.outside.emplace_back(parts.back().key, piece);
+      made.outside.emplace_back(parts.back().key, chunk);
   }
   if (made.outside.empty()) parts.clear();
   made.file = written(std::move(inside), parts);

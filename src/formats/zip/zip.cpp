@@ -216,8 +216,8 @@ Result<Bytes> Archive::content(const Entry& entry) const {
         .hint("store the archive uncompressed, as torch.export.save does");
   std::byte* memory = nullptr;  // touched as far as there is data for it
   Bytes content = Bytes::fresh(entry.size, memory);
-  // zlib counts in 32 bits, so both sides are handed over in pieces.
-  constexpr std::uint64_t piece = 1u << 30;
+  // zlib counts in 32 bits, so both sides are handed over in parts.
+  constexpr std::uint64_t most_at_once = 1u << 30;
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return internal_error("zlib does not start");
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
@@ -225,9 +225,10 @@ Result<Bytes> Archive::content(const Entry& entry) const {
   std::uint64_t in_left = packed.size(), out_left = content.size();
   int state = Z_OK;
   while (state == Z_OK) {
-    if (stream.avail_in == 0) stream.avail_in = static_cast<uInt>(std::min(in_left, piece)), in_left -= stream.avail_in;
+    if (stream.avail_in == 0)
+      stream.avail_in = static_cast<uInt>(std::min(in_left, most_at_once)), in_left -= stream.avail_in;
     if (stream.avail_out == 0)
-      stream.avail_out = static_cast<uInt>(std::min(out_left, piece)), out_left -= stream.avail_out;
+      stream.avail_out = static_cast<uInt>(std::min(out_left, most_at_once)), out_left -= stream.avail_out;
     state = inflate(&stream, Z_NO_FLUSH);
   }
   const std::uint64_t made = stream.total_out;

@@ -21,13 +21,13 @@ Vals lower(Builder& b, const Call& call) {
   const std::int64_t rows = x.dim(0), groups = weights.dim(0);
   Ints numbers;
   for (std::int64_t i = 0; i < rows; ++i) numbers.push_back(i);
-  Val places = b.integers(numbers, DType::i32, {1, rows});
+  Val iota = b.integers(numbers, DType::i32, {1, rows});
   Val ends = b.aten(aten::op::clamp, {call.tensor("offs")}, {{"min", std::int64_t{0}}, {"max", rows}});
   ends = b.aten(aten::op::_to_copy, {ends}, {{"dtype", DType::i32}});
   Val starts = b.integers(Ints{0}, DType::i32, {1});
   if (groups > 1) starts = calls::cat({starts, calls::slice(ends, 0, 0, groups - 1)}, 0);
-  Val own = b.aten(aten::op::logical_and, {b.aten(aten::op::le_Tensor, {calls::view(starts, {groups, 1}), places}),
-                                           b.aten(aten::op::gt_Tensor, {calls::view(ends, {groups, 1}), places})});
+  Val own = b.aten(aten::op::logical_and, {b.aten(aten::op::le_Tensor, {calls::view(starts, {groups, 1}), iota}),
+                                           b.aten(aten::op::gt_Tensor, {calls::view(ends, {groups, 1}), iota})});
   Val all = b.aten(aten::op::expand, {calls::view(x, {1, rows, x.dim(1)})}, {{"size", Ints{groups, rows, x.dim(1)}}});
   Val products = b.aten(aten::op::bmm, {all, weights});
   Val zero = b.scalar(0.0, x.dtype());

@@ -5,7 +5,7 @@
 
 namespace tosaic {
 namespace {
-// The norm of the differences of each row and those behind it.
+// The norm of the differences of each row and those after it.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   if (x.rank() != 2 || x.dim(0) < 2)

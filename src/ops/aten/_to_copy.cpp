@@ -3,7 +3,7 @@
 
 namespace tosaic {
 namespace {
-// A quantised tensor stands for a float one already: between floats its codes stay as they are.
+// A quantised tensor stands for a float one already: between floats its quantised values stay as they are.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   auto dtype = call.dtype("dtype");

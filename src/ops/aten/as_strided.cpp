@@ -6,9 +6,9 @@ namespace tosaic {
 namespace {
 using Ints = std::vector<std::int64_t>;
 
-// The places in memory that size, stride and offset name. The reader sees to it that self owns its memory, in
+// The offsets in memory that size, stride and offset name. The reader sees to it that self owns its memory, in
 // row-major order from the beginning on.
-Ints places(Builder& b, const Call& call, Val x) {
+Ints offsets(Builder& b, const Call& call, Val x) {
   const Ints sizes = call.ints("size"), strides = call.ints("stride");
   if (sizes.size() != strides.size())
     b.refuse("aten.as_strided.rank",
@@ -35,7 +35,7 @@ Ints places(Builder& b, const Call& call, Val x) {
 
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  const Ints at = places(b, call, x);
+  const Ints at = offsets(b, call, x);
   const Shape shape(call.ints("size"));
   Val flat = b.reshape(x, {x.shape().elements()});
   bool in_order = true;

@@ -18,9 +18,9 @@ Vals lower(Builder& b, const Call& call) {
     b.refuse("aten.as_strided_scatter.shape",
              "a source of shape " + to_string(source.shape()) + " for a look of shape " + to_string(looked.shape()));
   std::vector<std::int64_t> taken(numbers.size(), 0), mask(numbers.size(), 0);
-  const auto places = b.graph()[looked.id()].constant.as<std::int32_t>();
-  for (std::size_t k = 0; k < places.size(); ++k) {
-    const auto at = static_cast<std::size_t>(places[k]);
+  const auto offsets = b.graph()[looked.id()].constant.as<std::int32_t>();
+  for (std::size_t k = 0; k < offsets.size(); ++k) {
+    const auto at = static_cast<std::size_t>(offsets[k]);
     if (mask[at])
       b.refuse("aten.as_strided_scatter.overlap", "two elements of the source go to one element of the result");
     mask[at] = 1;

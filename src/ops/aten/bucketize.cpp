@@ -6,7 +6,7 @@
 
 namespace tosaic {
 namespace {
-// A place in a sorted row is the number of elements before it.
+// An index in a sorted row is the number of elements before it.
 Vals lower(Builder& b, const Call& call) {
   const bool bucketize = call.schema().name == "bucketize";
   const char* row = bucketize ? "boundaries" : "sorted_sequence";

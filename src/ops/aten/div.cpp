@@ -11,8 +11,8 @@ namespace tosaic {
 namespace {
 // x * (1 / y), as the specification advises (spec INTDIV), unless its rounding shows.
 Val quotient(Builder& b, Val x, const promotion::Operand& y) {
-  const bool coded = x.type().quantised() || (y.tensor && y.tensor->type().quantised());
-  if (b.exact() && !coded) {
+  const bool is_quantised = x.type().quantised() || (y.tensor && y.tensor->type().quantised());
+  if (b.exact() && !is_quantised) {
     Val a = promotion::as_float(x), d = y.tensor ? promotion::as_float(*y.tensor) : b.like(a, y.number);
     const DType type = promotion::promoted(a.dtype(), d.dtype());
     return functions::nearest_quotient(b.cast(a, type), b.cast(d, type));

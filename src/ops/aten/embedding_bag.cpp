@@ -13,7 +13,7 @@ Val members(Builder& b, const Call& call, Val indices, Val offsets, std::int64_t
   const std::int64_t bags = call.flag("include_last_offset") ? given - 1 : given;
   Ints numbers;
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(i);
-  Val places = b.integers(numbers, DType::i32, {1, count});
+  Val iota = b.integers(numbers, DType::i32, {1, count});
   offsets = b.aten(aten::op::clamp, {offsets}, {{"min", std::int64_t{0}}, {"max", count}});
   offsets = b.aten(aten::op::_to_copy, {offsets}, {{"dtype", DType::i32}});
   Val starts = calls::view(calls::slice(offsets, 0, 0, bags), {bags, 1});
@@ -22,7 +22,7 @@ Val members(Builder& b, const Call& call, Val indices, Val offsets, std::int64_t
   if (bags == given) ends.push_back(b.integers(Ints{count}, DType::i32, {1}));
   Val end = calls::view(calls::cat(ends, 0), {bags, 1});
   Val inside = b.aten(aten::op::logical_and,
-                      {b.aten(aten::op::le_Tensor, {starts, places}), b.aten(aten::op::gt_Tensor, {end, places})});
+                      {b.aten(aten::op::le_Tensor, {starts, iota}), b.aten(aten::op::gt_Tensor, {end, iota})});
   if (!call.schema().argument("padding_idx") || !call.has("padding_idx")) return inside;
   std::int64_t padding = call.integer("padding_idx");
   if (padding < 0 && call.overload() != "padding_idx") return inside;  // -1: none

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/lowering/coded_division.h"
 #include "ops/lowering/division.h"
 #include "ops/lowering/promotion.h"
+#include "ops/lowering/quantised_division.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  if (const auto d = coded_division(b, call, Toward::zero)) return d->remainder;
+  if (const auto d = divide_quantised(b, call, Toward::zero)) return d->remainder;
   auto p = promotion::promote(b, call, {"self", "other"});
   return p.finished(functions::truncated_remainder(p.values[0], p.values[1]));
 }

@@ -5,7 +5,7 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder&, const Call& call) {
-  return creation::filled(call, call.number("fill_value"), creation::dtype_of_number(call, "fill_value"),
+  return creation::filled(call, call.number("fill_value"), creation::dtype_of_scalar(call, "fill_value"),
                           Shape(call.ints("size")));
 }
 }  // namespace

@@ -5,16 +5,16 @@
 
 namespace tosaic {
 namespace {
-// Places are compared with the indices, which may repeat.
+// Positions are compared with the indices, which may repeat.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), index = call.tensor("index");
   if (x.rank() == 0) return b.like(x, call.number("value"));
   const int axis = call.axis("dim", x.rank());
   const std::int64_t size = x.dim(axis), count = index.shape().elements();
-  std::vector<std::int64_t> places, dims(static_cast<std::size_t>(x.rank()), 1);
-  for (std::int64_t i = 0; i < size; ++i) places.push_back(i);
+  std::vector<std::int64_t> iota, dims(static_cast<std::size_t>(x.rank()), 1);
+  for (std::int64_t i = 0; i < size; ++i) iota.push_back(i);
   index = checked_indices(wrapped_indices(b.reshape(index, {1, count}), size), size);
-  Val hit = b.binary(tosa::op::equal, b.integers(places, index.dtype(), {size, 1}), index);
+  Val hit = b.binary(tosa::op::equal, b.integers(iota, index.dtype(), {size, 1}), index);
   dims[static_cast<std::size_t>(axis)] = size;
   return b.select(b.reshape(b.reduce(tosa::op::reduce_any, hit, {1}, false), Shape(dims)),
                   b.like(x, call.number("value")), x);

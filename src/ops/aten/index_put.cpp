@@ -15,7 +15,8 @@ Val put_by_mask(Builder& b, Val x, int before, Val mask, Val values) {
                                         " dims for shape " + to_string(x.shape()));
   auto dims = mask.shape().sizes();
   dims.insert(dims.end(), static_cast<std::size_t>(behind), 1);
-  // Values may be broadcast to [before, places, behind]: their dim of places, if they have one, becomes the mask's.
+  // Values may be broadcast to [before, positions, after]: their dim of positions, if they have one, becomes the
+  // mask's.
   if (const int places = values.rank() - 1 - behind; places >= 0) {
     if (values.dim(places) != 1)
       b.refuse("aten.index_put.mask",

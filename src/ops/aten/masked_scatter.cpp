@@ -6,7 +6,7 @@
 
 namespace tosaic {
 namespace {
-// The n-th place of the mask takes the n-th element of the source: places before it, counted.
+// The n-th position of the mask takes the n-th element of the source: positions before it, counted.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), mask = b.cast(call.tensor("mask"), DType::boolean), source = call.tensor("source");
   Val ones = b.broadcast_to(mask, x.shape());

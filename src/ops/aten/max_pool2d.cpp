@@ -11,12 +11,12 @@ Vals values(Builder& b, const Call& call) {
   return x.restore(channels_first(max_pooled(b, call.schema().name, channels_last(x.x), pooling_of(b, call, 2))));
 }
 
-Vals values_and_places(Builder& b, const Call& call) {
+Vals values_and_indices(Builder& b, const Call& call) {
   Vals results = values(b, call);
   if (call.schema().returns.size() < 2) return results;
   Batched x = batched(call.tensor("self"), 4, "max_pool2d");
-  Val places = max_places(b, call.schema().name, channels_last(x.x), pooling_of(b, call, 2));
-  results.push_back(b.cast(x.restore(channels_first(places)), DType::i32));
+  Val indices = max_indices(b, call.schema().name, channels_last(x.x), pooling_of(b, call, 2));
+  results.push_back(b.cast(x.restore(channels_first(indices)), DType::i32));
   return results;
 }
 
@@ -36,7 +36,7 @@ AtenOp aten_max_pool2d() {
                   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"},
       .summary = "the largest element of each window of an image",
       .rule = Rule::transparent,
-      .lower = {values_and_places, values},
+      .lower = {values_and_indices, values},
       .domain = {"x(1,3,8,8), [2,2]", "x(1,2,9,7), [3,3], [2,2], [1,1]", "x(1,2,9,8), [3,2], [2,3], [1,1], [1,1], True",
                  "x(2,7,7), [2,2], [3,3]", "x(1,2,11,10), [3,3], [2,1], [1,1], [2,3]",
                  "max_pool2d_with_indices.default: x(1,2,6,6), [2,2]",

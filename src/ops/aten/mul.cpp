@@ -5,7 +5,7 @@
 
 namespace tosaic {
 namespace {
-// A quantised tensor times a number keeps its codes and changes its scale; only the sign needs arithmetic.
+// A quantised tensor times a scalar keeps its quantised values and changes its scale; only the sign needs arithmetic.
 Val times(Builder& b, Val x, double factor) {
   if (factor > 0) return b.scaled(x, factor);
   if (factor < 0) return b.scaled(b.negate(x), -factor);

@@ -12,7 +12,7 @@ double largest(DType type) {
   return type == DType::bf16 ? 0x1.FEp127 : static_cast<double>(std::numeric_limits<float>::max());
 }
 
-// Codes and integers are numbers already.
+// Quantised values and integers are numbers already.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   if (!is_float(x.dtype())) return x;

@@ -7,9 +7,9 @@
 
 namespace tosaic {
 namespace {
-// softmax(q k^T * scale + mask) v. Hidden places get the weight 0 after the exponential, and the row's least
+// softmax(q k^T * scale + mask) v. Hidden positions get the weight 0 after the exponential, and the row's least
 // score before it: that keeps every tensor in the range of the scores, which integer forms need. A row with all
-// places hidden gives zeros, as PyTorch does.
+// positions hidden gives zeros, as PyTorch does.
 Val hidden_softmax(Val scores, Val shown, bool rows_may_be_empty) {
   Builder& b = scores.builder();
   const int last = scores.rank() - 1;
@@ -21,7 +21,7 @@ Val hidden_softmax(Val scores, Val shown, bool rows_may_be_empty) {
   return calls::mul(e, calls::reciprocal(total));
 }
 
-// What a mask known at compile time says: which places it hides, and nothing else?
+// What a mask known at compile time says: which positions it hides, and nothing else?
 struct KnownMask {
   bool plain = false, hides = false, empty_rows = false;
   std::vector<std::int64_t> shown;

@@ -4,13 +4,13 @@
 
 namespace tosaic {
 namespace {
-// One number may go to a place several times, so that is a choice by mask.
+// One number may go to an index several times, so that is a choice by mask.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), index = call.tensor("index");
   const int axis = call.axis("dim", x.rank());
   if (call.overload() == "value") {
     Val value = b.like(x, call.number("value"));
-    return x.rank() == 0 ? value : b.select(named_places(b, x, axis, index), value, x);
+    return x.rank() == 0 ? value : b.select(named_indices(b, x, axis, index), value, x);
   }
   Val source = call.tensor("src");
   return x.rank() == 0 ? b.reshape(source, {}) : scattered_lines(b, x, axis, index, source, replaced_by(call));

@@ -14,7 +14,7 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 
 // Lines along one dim: self [n, k], and of each line the elements that go to its places: hits [n, k, w] of source
-// [n, 1, w]. A place may be hit several times or never, so all pairs are looked at.
+// [n, 1, w]. An index may be hit several times or never, so all pairs are looked at.
 struct Lines {
   Val self, hits, source, hit;  // hit: how often, [n, k]
 };
@@ -89,12 +89,12 @@ Vals lower(Builder& b, const Call& call) {
   Val self = b.transpose(p.values[0], last);
   const Shape shape = self.shape();
   const std::int64_t k = rank > 0 ? x.dim(axis) : 1, n = shape.elements() / k, w = index.shape().elements() / n;
-  Ints places;
-  for (std::int64_t i = 0; i < k; ++i) places.push_back(i);
+  Ints iota;
+  for (std::int64_t i = 0; i < k; ++i) iota.push_back(i);
   Lines lines;
   lines.self = b.reshape(self, {n, k});
   lines.source = b.reshape(source, {n, 1, w});
-  lines.hits = functions::equal(b.integers(places, index.dtype(), {1, k, 1}), b.reshape(index, {n, 1, w}));
+  lines.hits = functions::equal(b.integers(iota, index.dtype(), {1, k, 1}), b.reshape(index, {n, 1, w}));
   lines.hit = b.reduce(tosa::op::reduce_sum, b.cast(lines.hits, DType::i32), {2}, false);
   p.result = x.dtype();
   return p.finished(b.transpose(b.reshape(reduced(b, lines, call.text("reduce"), include), shape), back));

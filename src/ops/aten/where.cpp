@@ -5,7 +5,7 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  // Two numbers among codes: none of them has a scale but the result's.
+  // Two numbers among quantised values: none of them has a scale but the result's.
   if (call.overload() == "Scalar" && !call.declared().empty() && call.declared()[0].quantised()) {
     const TensorType& type = call.declared()[0];
     const Val code = b.constant(type.with(Shape{}), constant_bytes(type.dtype, std::vector<std::int64_t>{0}));

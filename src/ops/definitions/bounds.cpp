@@ -150,7 +150,7 @@ Bounds clamped(const View& view, const In& in) {
   return {std::clamp(x.lowest, low, high), std::clamp(x.highest, low, high)};
 }
 
-Bounds truth(const View&, const In&) { return {0, 1}; }
+Bounds zero_or_one(const View&, const In&) { return {0, 1}; }
 Bounds wave(const View&, const In&) { return {-1, 1}; }
 Bounds not_negative(const View&, const In&) { return {0, Bounds{}.highest}; }
 

@@ -26,10 +26,10 @@ Bounds quotient(const View& view, const In& in);
 Bounds bits(const View& view, const In& in);           // AND, OR, XOR
 Bounds inverted_bits(const View& view, const In& in);  // BITWISE_NOT
 Bounds shifted_right(const View& view, const In& in);
-Bounds converted(const View& view, const In& in);  // CAST
-Bounds clamped(const View& view, const In& in);    // CLAMP
-Bounds truth(const View& view, const In& in);      // 0 or 1
-Bounds wave(const View& view, const In& in);       // -1 to 1
+Bounds converted(const View& view, const In& in);    // CAST
+Bounds clamped(const View& view, const In& in);      // CLAMP
+Bounds zero_or_one(const View& view, const In& in);  // 0 or 1
+Bounds wave(const View& view, const In& in);         // -1 to 1
 Bounds not_negative(const View& view, const In& in);
 Bounds inverse(const View& view, const In& in);  // 1/x: of the operand's sign
 

@@ -55,7 +55,7 @@ Check check_axis(const View& view) {
                 view.in(0).rank());
 }
 
-std::optional<double> constant_number(const View& view, std::size_t i) {
+std::optional<double> constant_scalar(const View& view, std::size_t i) {
   const Bytes& data = view.constant(i);
   if (data.null() || data.size() < storage_size(view.in(i).dtype)) return std::nullopt;
   return element_as_double(view.in(i).dtype, data.data(), 0);

@@ -34,7 +34,7 @@ Check check_length(const View& view, std::size_t i, std::int64_t length);
 // "<op>.axis": the attribute axis must name a dim of operand 0.
 Check check_axis(const View& view);
 // The first element of a constant operand; nullopt: not a constant, or empty.
-std::optional<double> constant_number(const View& view, std::size_t i);
+std::optional<double> constant_scalar(const View& view, std::size_t i);
 
 // ---- evaluation
 // The Diagnostic of a REQUIRE that does not hold; `why` follows the operator's name.

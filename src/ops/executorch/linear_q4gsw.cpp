@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/aten_operators.h"
 #include "ops/lowering/calls.h"
-#include "ops/lowering/codes.h"
+#include "ops/lowering/int8_operands.h"
 #include "ops/lowering/packed_weight.h"
 
 namespace tosaic {
 namespace {
-// Each row of x as codes by its own scale, and back: what the device computes with.
+// Each row of x as quantised values by its own scale, and back: what the device computes with.
 Val quantised_rows(Builder& b, const Call& call, Val x) {
   Val scales = b.cast(call.tensor("input_scales"), x.dtype()), zero = b.cast(call.tensor("input_zp"), x.dtype());
   const std::int64_t rows = x.shape().elements() / x.dim(-1);
@@ -17,8 +17,8 @@ Val quantised_rows(Builder& b, const Call& call, Val x) {
   dims.back() = 1;
   scales = calls::view(scales, Shape(dims));
   zero = calls::view(zero, Shape(dims));
-  Val codes = calls::add(calls::unary(aten::op::round, b.aten(aten::op::div_Tensor, {x, scales})), zero);
-  return calls::mul(calls::sub(calls::clamp(codes, -128, 127), zero), scales);
+  Val quantised = calls::add(calls::unary(aten::op::round, b.aten(aten::op::div_Tensor, {x, scales})), zero);
+  return calls::mul(calls::sub(calls::clamp(quantised, -128, 127), zero), scales);
 }
 
 Vals lower(Builder& b, const Call& call) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/lowering/codes.h"
+#include "ops/lowering/int8_operands.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder&, const Call& call) {
-  Val a = real_of_codes(call, "input_a", "input_a"), b = real_of_codes(call, "input_b", "input_b");
-  return codes_of_real(call, calls::add(a, calls::mul(b, call.number("alpha"))));
+  Val a = dequantise_operand(call, "input_a", "input_a"), b = dequantise_operand(call, "input_b", "input_b");
+  return quantise_result(call, calls::add(a, calls::mul(b, call.number("alpha"))));
 }
 }  // namespace
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/aten_operators.h"
-#include "ops/lowering/codes.h"
+#include "ops/lowering/int8_operands.h"
 #include "ops/lowering/packed_weight.h"
 
 namespace tosaic {
 namespace {
-// The weight as ExecuTorch's flow lays it out, [OC, KH * KW * IC] padded to fours (depthwise [KH, KW, OC]), as codes of
-// PyTorch's [OC, IC, KH, KW].
+// The weight as ExecuTorch's flow lays it out, [OC, KH * KW * IC] padded to fours (depthwise [KH, KW, OC]), as
+// quantised values of PyTorch's [OC, IC, KH, KW].
 Val unpacked(Builder& b, const Call& call, std::int64_t input_channels) {
   Val weight = call.tensor("weights");
   const auto kernel = call.spread("kernel_size", 2);
@@ -31,7 +31,7 @@ Val unpacked(Builder& b, const Call& call, std::int64_t input_channels) {
 
 Vals lower(Builder& b, const Call& call) {
   const bool transposed = call.schema().name == "q8ta_conv2d_transposed";
-  Val x = real_of_codes(call, "x", "input");
+  Val x = dequantise_operand(call, "x", "input");
   if (x.rank() != 4) b.refuse("aten.q8ta_conv2d.rank", "an input of shape " + to_string(x.shape()));
   if (transposed && call.integer("groups") != 1)
     b.refuse("aten.q8ta_conv2d.groups", "a transposed convolution in groups");
@@ -44,7 +44,7 @@ Vals lower(Builder& b, const Call& call) {
   how.set("output_padding", transposed ? call.spread("output_padding", 2) : std::vector<std::int64_t>{0, 0});
   how.set("groups", call.integer("groups"));
   Val y = b.aten(aten::op::convolution, {x, weight, unpadded_bias(call, channels, x.dtype())}, how);
-  return codes_of_real(call, activated(call, y));
+  return quantise_result(call, activated(call, y));
 }
 }  // namespace
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/aten_operators.h"
-#include "ops/lowering/codes.h"
+#include "ops/lowering/int8_operands.h"
 #include "ops/lowering/packed_weight.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  const bool codes = call.schema().argument("output_scale") != nullptr;
-  Val x = codes ? real_of_codes(call, "x", "input")
-                : through_codes(call.tensor("x"), call.number("input_scale"), call.integer("input_zero_point"));
+  const bool quantised = call.schema().argument("output_scale") != nullptr;
+  Val x = quantised ? dequantise_operand(call, "x", "input")
+                    : through_quantised(call.tensor("x"), call.number("input_scale"), call.integer("input_zero_point"));
   Val weight = call.tensor("weights");
   if (weight.rank() != 2) b.refuse("aten.q8ta_linear.shape", "weights of shape " + to_string(weight.shape()));
   if (x.rank() >= 1 && weight.dim(1) > x.dim(-1)) weight = b.slice_axis(weight, 1, 0, x.dim(-1));
   Val y = b.aten(aten::op::linear, {x, eight_bit_weight(weight, b.cast(call.tensor("weight_scales"), x.dtype())),
                                     unpadded_bias(call, weight.dim(0), x.dtype())});
-  return codes ? codes_of_real(call, activated(call, y)) : y;
+  return quantised ? quantise_result(call, activated(call, y)) : y;
 }
 }  // namespace
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/lowering/codes.h"
+#include "ops/lowering/int8_operands.h"
 
 #include "ir/aten_operators.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val x = b.aten(aten::op::pixel_shuffle, {real_of_codes(call, "input", "input")},
+  Val x = b.aten(aten::op::pixel_shuffle, {dequantise_operand(call, "input", "input")},
                  {{"upscale_factor", call.integer("upscale_factor")}});
-  return codes_of_real(call, x, 1 / call.number("output_inv_scale"));
+  return quantise_result(call, x, 1 / call.number("output_inv_scale"));
 }
 }  // namespace
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/aten_operators.h"
-#include "ops/lowering/codes.h"
+#include "ops/lowering/int8_operands.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder&, const Call& call) {
-  return codes_of_real(call, calls::unary(aten::op::relu, real_of_codes(call, "input", "input")));
+  return quantise_result(call, calls::unary(aten::op::relu, dequantise_operand(call, "input", "input")));
 }
 }  // namespace
 

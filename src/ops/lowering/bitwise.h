@@ -10,7 +10,7 @@ namespace tosaic {
 inline Vals python_bitwise(Builder& b, const Call& call, Operator of_tensors, Operator of_a_scalar) {
   Val self = call.tensor("self");
   if (call.overload() == "Tensor") return b.aten(of_tensors, {self, call.tensor("other")});
-  // True beside booleans leaves them booleans, 1 does not; the program's result tells which of the two it was.
+  // True together with booleans leaves them booleans, 1 does not; the program's result tells which of the two it was.
   const bool boolean =
       self.dtype() == DType::boolean && !call.declared().empty() && call.declared()[0].dtype == DType::boolean;
   if (boolean) return b.aten(of_tensors, {self, b.scalar(call.number("other"), DType::boolean)});

@@ -15,7 +15,7 @@ namespace tosaic {
 struct Blocks {
   Shape split;        // the tensor with each dim that has several blocks as (blocks, elements of one)
   calls::Axes inner;  // the dims of `split` that lie within a block
-  Shape scales;       // `split` with those as 1: how scales stand beside it
+  Shape scales;       // `split` with those as 1: how scales stand next to it
   Shape counts;       // blocks along each dim of the tensor
 };
 
@@ -48,15 +48,15 @@ inline Blocks blocks_of(const Call& call, Val x) {
   return blocks;
 }
 
-// The codes in use: those of the dtype where the call says nothing.
-inline tosa::Bounds codes_of(const Call& call, DType dtype) {
+// The quantised values in use: those of the dtype where the call says nothing.
+inline tosa::Bounds quantised_range(const Call& call, DType dtype) {
   const IntegerRange all = range_of(dtype);
   return {call.has("quant_min") ? call.number("quant_min") : static_cast<double>(all.lowest),
           call.has("quant_max") ? call.number("quant_max") : static_cast<double>(all.highest)};
 }
 
-// Scales or zero points, one for each block, beside Blocks::split.
-inline Val beside(const Call& call, Val v, const Blocks& blocks, DType dtype) {
+// Scales or zero points, one for each block, next to Blocks::split.
+inline Val broadcast_to_blocks(const Call& call, Val v, const Blocks& blocks, DType dtype) {
   Builder& b = call.builder();
   if (v.shape().elements() != blocks.scales.elements())
     b.refuse("aten.blocks.scales",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PT2E's nodes between floats and codes, for the stages that take them apart and make them.
+// PT2E's nodes between floats and quantised values, for the stages that take them apart and make them.
 #pragma once
 #include <map>
 
@@ -7,22 +7,22 @@
 
 namespace tosaic {
 
-Node quantise_node(const TensorType& type, ValueId real, ValueId codes, LocRef loc);
-Node dequantise_node(const TensorType& type, ValueId codes, ValueId real, LocRef loc);
+Node quantise_node(const TensorType& type, ValueId real, ValueId quantised_value, LocRef loc);
+Node dequantise_node(const TensorType& type, ValueId quantised_value, ValueId real, LocRef loc);
 
-// A constant, of reals or of other codes, as codes of that type, the nearest; NaN is 0.
-Bytes codes_of_constant(const Value& value, const TensorType& type);
+// A constant, of reals or of other quantised values, as quantised values of that type, the nearest; NaN is 0.
+Bytes quantise_constant(const Value& value, const TensorType& type);
 
-// Calls that compute with real numbers among tensors of codes.
+// Calls that compute with real numbers among quantised tensors.
 class FloatCalls {
  public:
   FloatCalls(Graph& graph, Rewriter& out) : graph_(graph), out_(out) {}
-  // The call stays: its operands are dequantised before, its results quantised behind it.
+  // The call stays: its operands are dequantised before, its results quantised after it.
   void keep(Node node);
-  // What the codes stand for, made once.
-  ValueId real(ValueId codes, const LocRef& loc);
-  // What was given, not what its codes say.
-  void already_real(ValueId codes, ValueId real) { reals_[codes] = real; }
+  // What the quantised values stand for, made once.
+  ValueId real(ValueId quantised_value, const LocRef& loc);
+  // What was given, not what its quantised values say.
+  void already_real(ValueId quantised_value, ValueId real) { reals_[quantised_value] = real; }
 
  private:
   Graph& graph_;

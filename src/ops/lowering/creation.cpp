@@ -16,7 +16,7 @@ DType dtype_of(const Call& call, DType otherwise) {
   return otherwise;
 }
 
-DType dtype_of_number(const Call& call, std::string_view name) {
+DType dtype_of_scalar(const Call& call, std::string_view name) {
   if (call.is_float_scalar(name)) return DType::f32;
   const double n = call.number(name);
   return n < INT32_MIN || n > INT32_MAX ? DType::i64 : DType::i32;

@@ -10,7 +10,7 @@ namespace tosaic::creation {
 // The `dtype` argument, otherwise what the program declares, otherwise `otherwise`.
 DType dtype_of(const Call& call, DType otherwise);
 // What a Python number becomes by default.
-DType dtype_of_number(const Call& call, std::string_view name);
+DType dtype_of_scalar(const Call& call, std::string_view name);
 // The dtype of x as PyTorch sees it: a quantised tensor stands for floats.
 DType dtype_of_tensor(Val x);
 // Refuses sizes that are negative or more than a constant may have (2^28 elements), whatever a file says.

@@ -17,10 +17,10 @@ struct RunningExtreme {
 inline RunningExtreme running_extreme(Val x, int axis, bool largest) {
   Builder& b = x.builder();
   const std::int64_t size = x.dim(axis);
-  std::vector<std::int64_t> places, dims(static_cast<std::size_t>(x.rank()), 1);
-  for (std::int64_t i = 0; i < size; ++i) places.push_back(i);
+  std::vector<std::int64_t> iota, dims(static_cast<std::size_t>(x.rank()), 1);
+  for (std::int64_t i = 0; i < size; ++i) iota.push_back(i);
   dims[static_cast<std::size_t>(axis)] = size;
-  RunningExtreme r{x, b.broadcast_to(b.integers(places, DType::i32, Shape(dims)), x.shape())};
+  RunningExtreme r{x, b.broadcast_to(b.integers(iota, DType::i32, Shape(dims)), x.shape())};
   const auto comparable = [&](Val v) { return v.type().quantised() ? b.as_i32(v) : v; };
   for (std::int64_t shift = 1; shift < size; shift *= 2) {
     const auto first = [&](Val v) { return b.slice_axis(v, axis, 0, shift); };

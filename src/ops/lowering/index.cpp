@@ -78,7 +78,7 @@ Val checked_indices(Val v, std::int64_t size) {
 }
 
 // GATHER and SCATTER take no booleans.
-static Val as_numbers(Val booleans) {
+static Val as_scalars(Val booleans) {
   Builder& b = booleans.builder();
   return b.cast(booleans, counts_in_floats(b) ? DType::f32 : DType::i8);
 }
@@ -86,7 +86,7 @@ static Val as_numbers(Val booleans) {
 Val gathered(Val values, Val indices) {
   Builder& b = values.builder();
   indices = as_indices(indices);
-  if (values.dtype() == DType::boolean) return b.cast(b.gather(as_numbers(values), indices), DType::boolean);
+  if (values.dtype() == DType::boolean) return b.cast(b.gather(as_scalars(values), indices), DType::boolean);
   return b.gather(values, indices);
 }
 
@@ -94,7 +94,7 @@ Val scattered(Val values, Val indices, Val source) {
   Builder& b = values.builder();
   indices = as_indices(indices);
   if (values.dtype() == DType::boolean)
-    return b.cast(scattered(as_numbers(values), indices, as_numbers(source)), DType::boolean);
+    return b.cast(scattered(as_scalars(values), indices, as_scalars(source)), DType::boolean);
   return retyped(b.tosa(tosa::op::scatter, {values, indices, source}), values.type());
 }
 
@@ -119,7 +119,7 @@ static std::optional<Val> places_apart(Val indices, std::int64_t size) {
   // What NPUs know as SCATTER writes row after row, and they compare nothing.
   const bool compares = !(b.spec() && b.spec()->product) && !(counts_in_floats(b) && size + w >= 1 << 24);
   if (w == 1 || w > most_compared || n > most_compared * most_compared / (w * w) * 4 || !compares) return std::nullopt;
-  indices = checked_indices(indices, size);  // places behind the table are none of the program's
+  indices = checked_indices(indices, size);  // indices beyond the table are none of the program's
   std::vector<std::int64_t> later, own;
   for (std::int64_t i = 0; i < w; ++i) {
     own.push_back(size + i);
@@ -167,8 +167,8 @@ Val added_rows(Val values, Val indices, Val source) {
   // TOSA has no product of integer matrices: each row of the source is kept where it goes, and they are added up.
   const DType counted = values.dtype() == DType::i64 ? DType::i64 : DType::i32;
   const Val rows_of_source = b.reshape(b.cast(source, counted), {n, 1, w, c});
-  Val rows_of_places = b.select(b.reshape(hits, {n, k, w, 1}), rows_of_source, b.like(rows_of_source, 0.0));
-  Val sum = b.reduce(tosa::op::reduce_sum, rows_of_places, {2}, false);
+  Val rows_of_indices = b.select(b.reshape(hits, {n, k, w, 1}), rows_of_source, b.like(rows_of_source, 0.0));
+  Val sum = b.reduce(tosa::op::reduce_sum, rows_of_indices, {2}, false);
   return b.cast(b.add(b.cast(values, counted), sum), values.dtype());
 }
 
@@ -241,7 +241,7 @@ Val scattered_lines(Builder& b, Val x, int axis, Val index, Val source, Put how)
   return y;
 }
 
-Val named_places(Builder& b, Val x, int axis, Val index) {
+Val named_indices(Builder& b, Val x, int axis, Val index) {
   if (index.rank() != x.rank())
     b.refuse("aten.scatter.rank",
              "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));

@@ -46,27 +46,27 @@ Val four_bit_weight(Val packed, Val scales, DType dtype, const FourBits& how) {
   return b.constant({dtype, Shape{rows, how.columns}, {}}, constant_bytes(dtype, values));
 }
 
-Val eight_bit_weight(Val codes, Val scales) {
-  Builder& b = codes.builder();
-  if (codes.rank() < 1 || scales.rank() != 1 || scales.dim(0) < codes.dim(0))
+Val eight_bit_weight(Val quantised, Val scales) {
+  Builder& b = quantised.builder();
+  if (quantised.rank() < 1 || scales.rank() != 1 || scales.dim(0) < quantised.dim(0))
     b.refuse("aten.packed-weight.shape",
-             "weights of shape " + to_string(codes.shape()) + " with scales of shape " + to_string(scales.shape()));
-  std::vector<std::int64_t> dims(static_cast<std::size_t>(codes.rank()), 1);
-  dims[0] = codes.dim(0);
-  return b.mul(b.cast(codes, scales.dtype()), b.reshape(b.slice_axis(scales, 0, 0, codes.dim(0)), Shape(dims)));
+             "weights of shape " + to_string(quantised.shape()) + " with scales of shape " + to_string(scales.shape()));
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(quantised.rank()), 1);
+  dims[0] = quantised.dim(0);
+  return b.mul(b.cast(quantised, scales.dtype()), b.reshape(b.slice_axis(scales, 0, 0, quantised.dim(0)), Shape(dims)));
 }
 
-Val through_codes(Val x, double scale, std::int64_t zero_point) {
+Val through_quantised(Val x, double scale, std::int64_t zero_point) {
   Builder& b = x.builder();
   const Attrs how{{"scale", scale},
                   {"zero_point", zero_point},
                   {"quant_min", std::int64_t{-128}},
                   {"quant_max", std::int64_t{127}},
                   {"dtype", DType::i8}};
-  Val codes = b.aten(quantized_decomposed::op::quantize_per_tensor, {x}, how);
+  Val quantised = b.aten(quantized_decomposed::op::quantize_per_tensor, {x}, how);
   Attrs back = how;
   back.set("out_dtype", x.dtype());
-  return b.aten(quantized_decomposed::op::dequantize_per_tensor, {codes}, back);
+  return b.aten(quantized_decomposed::op::dequantize_per_tensor, {quantised}, back);
 }
 
 }  // namespace tosaic

@@ -8,7 +8,7 @@ namespace tosaic {
 // Element i of a constant, as a number.
 std::vector<double> elements_of(Val constant);
 
-// Codes of four bits with 8 added, two in a byte along the last dim, times scales: rows x columns of `dtype`.
+// 4-bit quantised values with 8 added, two in a byte along the last dim, times scales: rows x columns of `dtype`.
 struct FourBits {
   std::int64_t columns = 0;
   bool even_is_low = true;  // which half of a byte the even columns are in
@@ -18,10 +18,11 @@ struct FourBits {
 };
 Val four_bit_weight(Val packed, Val scales, DType dtype, const FourBits& how);
 
-// Codes of eight bits, one scale for each index along the first dim of `codes`; there may be more scales than that.
-Val eight_bit_weight(Val codes, Val scales);
+// 8-bit quantised values, one scale for each index along the first dim of `quantised`; there may be more scales than
+// that.
+Val eight_bit_weight(Val quantised, Val scales);
 
-// As codes and back: what a float tensor is to an operator that computes with integers.
-Val through_codes(Val x, double scale, std::int64_t zero_point);
+// Quantised and dequantised: what a float tensor is to an operator that computes with integers.
+Val through_quantised(Val x, double scale, std::int64_t zero_point);
 
 }  // namespace tosaic

@@ -57,7 +57,7 @@ inline Val continued(Builder& b, const std::string& op, Val x, int axis, std::in
   if (edge != Edge::replicate && std::max(before, after) > limit)
     b.refuse("aten." + op + ".size", "pads of " + std::to_string(before) + " and " + std::to_string(after) +
                                          " for a dim of " + std::to_string(size));
-  auto piece = [&](std::int64_t start, std::int64_t count) {
+  auto edge_slice = [&](std::int64_t start, std::int64_t count) {
     Val y = b.slice_axis(x, axis, start, edge == Edge::replicate ? 1 : count);
     if (edge == Edge::reflect && count > 1) {
       const TensorType type = y.type();
@@ -73,10 +73,13 @@ inline Val continued(Builder& b, const std::string& op, Val x, int axis, std::in
   };
   std::vector<Val> parts;
   if (before > 0)
-    parts.push_back(piece(edge == Edge::reflect ? 1 : edge == Edge::circular ? size - before : 0, before));
+    parts.push_back(edge_slice(edge == Edge::reflect ? 1 : edge == Edge::circular ? size - before : 0, before));
   parts.push_back(x);
   if (after > 0)
-    parts.push_back(piece(edge == Edge::reflect ? size - 1 - after : edge == Edge::circular ? 0 : size - 1, after));
+    parts.push_back(edge_slice(edge == Edge::reflect    ? size - 1 - after
+                               : edge == Edge::circular ? 0
+                                                        : size - 1,
+                               after));
   return b.concat(parts, axis);
 }
 inline Val padded_by_edges(Builder& b, const std::string& op, Val x, const std::vector<std::int64_t>& list, Edge edge) {

@@ -46,7 +46,7 @@ Fitted fit(Builder& b, const std::string& op, Val x, const Pooling& p) {
 }
 
 // A dilated maximum: each of the dilation's phases is a tensor of its own, pooled without dilation and stride; the
-// phases are then laid together again and every stride-th result is kept.
+// phases are then put together again and every stride-th result is kept.
 Val dilated_max(Builder& b, Val x, const Ints& pads, const Pooling& p) {
   const double lowest = -std::numeric_limits<double>::infinity();
   const std::int64_t dy = p.dilation[0], dx = p.dilation[1];
@@ -118,7 +118,7 @@ Val max_pooled(Builder& b, const std::string& op, Val x, const Pooling& p) {
   return b.max_pool2d(f.x, p.kernel, p.stride, f.pads);
 }
 
-Val max_places(Builder& b, const std::string& op, Val x, const Pooling& p) {
+Val max_indices(Builder& b, const std::string& op, Val x, const Pooling& p) {
   constexpr std::int64_t most_taps = 128;  // each is a step of the program
   const std::size_t n = p.kernel.size();
   const bool integer = !is_float(x.dtype());

@@ -34,7 +34,7 @@ Val avg_pooled(Builder& b, const std::string& op, Val nhwc, const Pooling& pooli
 // Where the largest element of each window stands, the first of equals, as PyTorch counts (row-major over the dims that
 // are pooled, without padding): i32, or f32 for floats where that is exact (the floating-point profile computes with no
 // integers). x: N, one to three dims, C, with as many numbers in each list of `pooling`.
-Val max_places(Builder& b, const std::string& op, Val x, const Pooling& pooling);
+Val max_indices(Builder& b, const std::string& op, Val x, const Pooling& pooling);
 
 enum class Pool { average, maximum };
 // x: N,D,H,W,C, three numbers each in `pooling`. A maximum or mean over a box is one over its height and width, then

@@ -15,7 +15,7 @@ Kind kind_of(DType type) {
 DType computed_as(DType type) { return kind_of(type) == floating || type == DType::i64 ? type : DType::i32; }
 
 // A Python int is PyTorch's i64; where i32 holds it and no tensor says otherwise, that is enough.
-DType type_of_number(const Operand& o) {
+DType type_of_scalar(const Operand& o) {
   if (o.is_float) return DType::f32;
   const std::int64_t n = o.integer.value_or(0);
   return n < INT32_MIN || n > INT32_MAX ? DType::i64 : DType::i32;
@@ -43,7 +43,7 @@ DType result_type(const std::vector<Operand>& operands) {
   std::optional<DType> by_class[3];
   for (const Operand& o : operands) {
     const int c = !o.tensor ? 2 : o.tensor->rank() == 0 ? 1 : 0;
-    const DType type = o.tensor ? o.tensor->dtype() : type_of_number(o);
+    const DType type = o.tensor ? o.tensor->dtype() : type_of_scalar(o);
     by_class[c] = by_class[c] ? promoted(*by_class[c], type) : type;
   }
   std::optional<DType> result;
@@ -81,7 +81,8 @@ Promoted promote(Builder& b, const std::vector<Operand>& operands, Compute compu
 Promoted promote(Builder& b, const Call& call, std::initializer_list<std::string_view> names, Compute compute) {
   std::vector<Operand> operands;
   for (auto name : names) operands.push_back(Operand::of(call, name));
-  // True beside booleans leaves them booleans, 1 does not. Which of the two a number was, the program's result tells.
+  // True together with booleans leaves them booleans, 1 does not. Which of the two a number was, the program's result
+  // tells.
   const bool booleans = std::all_of(operands.begin(), operands.end(), [](const Operand& o) {
     return o.tensor ? o.tensor->dtype() == DType::boolean : !o.is_float && (o.number == 0 || o.number == 1);
   });

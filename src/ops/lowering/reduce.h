@@ -89,7 +89,7 @@ inline Val index_of_extreme(Val x, int axis, bool keep, bool largest) {
                        {{"axis", std::int64_t{axis}}, {"nan_mode", std::string("propagate")}});
     return keep ? b.unsqueeze(index, axis) : index;
   }
-  // ARGMAX has neither i32 nor argmin of codes: the least index whose element equals the extreme.
+  // ARGMAX has neither i32 nor argmin of quantised values: the least index whose element equals the extreme.
   Val wide = x.type().quantised() || t == DType::i64 ? b.as_i32(x) : b.cast(x, DType::i32);
   Val best = b.reduce(largest ? tosa::op::reduce_max : tosa::op::reduce_min, wide, {axis}, true);
   std::vector<std::int64_t> positions, dims(static_cast<std::size_t>(x.rank()), 1);

@@ -20,7 +20,7 @@ inline int sliced_axis(Builder& b, const Call& call, Val x) {
 }
 
 // x[start : start + count * step : step] along one axis. TOSA's SLICE has no step: windows of `step` elements
-// are laid side by side and one column is kept.
+// are concatenated and one column is kept.
 inline Val strided_slice(Val x, int axis, std::int64_t start, std::int64_t count, std::int64_t step) {
   Builder& b = x.builder();
   if (step == 1 || count <= 1) return b.slice_axis(x, axis, start, count);

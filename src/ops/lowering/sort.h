@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting without a sort operator: an element's place is the number of elements that go before it. All pairs are
+// Sorting without a sort operator: an element's index is the number of elements that go before it. All pairs are
 // compared, so this is for dims of up to a few thousand elements.
 #pragma once
 #include <string>
@@ -14,7 +14,7 @@ namespace tosaic {
 struct Sorted {
   Val values, indices;  // shaped like the input; indices in i32
 };
-// Comparisons with NaN are false: so far no NaN goes before a number, and each has place 0. PyTorch takes NaN for
+// Comparisons with NaN are false: so far no NaN goes before a number, and each has index 0. PyTorch takes NaN for
 // larger than infinity, and NaNs among themselves stay in their order.
 inline Val with_nan_last(Val keys, Val place, bool descending) {
   Builder& b = keys.builder();

@@ -11,7 +11,7 @@ Vals lower(QuantisedCall& call) {
     if (is_quantised(v))
       v = call.b.rescale(*v, to.with(v->shape()));
     else if (is_real(v))
-      v = call.in_codes_of(*v, to);
+      v = call.with_type_of(*v, to);
   }
   return call.as_declared();
 }

@@ -56,7 +56,7 @@ Val QuantisedCall::quantised_constant(Val x, DType dtype, double scale, std::int
   return b.constant({dtype, x.shape(), Scales{{scale}, {zero}}}, constant_bytes(dtype, codes));
 }
 
-Val QuantisedCall::in_codes_of(Val x, const TensorType& to) const {
+Val QuantisedCall::with_type_of(Val x, const TensorType& to) const {
   return quantised_constant(x, to.dtype, to.scales->scale[0], to.scales->zero_point[0]);
 }
 

@@ -28,7 +28,7 @@ struct QuantisedCall {
   double largest_magnitude(Val constant) const;
   // A float constant as integers of the given scale; all of them multiples of `step`, then rounded.
   Val quantised_constant(Val x, DType dtype, double scale, std::int64_t zero, double step = 1) const;
-  Val in_codes_of(Val x, const TensorType& to) const;
+  Val with_type_of(Val x, const TensorType& to) const;
 };
 
 // Float, and not quantised.

@@ -13,7 +13,7 @@ class Rule {
  public:
   static const QuantisationRule
       pointwise,    // y = f(x), one tensor in, one out: a table of f at the representable inputs
-      transparent,  // output codes are input codes, same scale: views, max pooling, clamp
+      transparent,  // output quantised values are input quantised values, same scale: views, max pooling, clamp
       sum,          // linear in its inputs: rescaled to one common int32 scale, then the same lowering
       product,      // inputs taken as int32 without zero point, then the same lowering; scales multiply
       accumulate,   // conv, linear, matmul: the builder's int8 x int8 -> int32 forms, rescaled per channel

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear in its inputs: everything on one int32 scale, the unit, fine enough that rounding the inputs does not show,
-// and coarse enough that no codes of the operands and no constants can overflow it.
+// and coarse enough that no quantised values of the operands and no constants can overflow it.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace tosaic {
 namespace {
 
-// The largest magnitude of reals that the type's codes stand for.
+// The largest magnitude of reals that the type's quantised values stand for.
 double reach_of(const TensorType& type) {
   const tosa::Bounds reals = reals_of(type);
   return std::max(reals.highest, -reals.lowest);
@@ -29,14 +29,14 @@ double number_of(const Attrs& attrs, std::string_view name, double otherwise) {
 
 // The step between the values of a constant in a sum, in units of the sum, that leaves them as few bits as the
 // tensors have: NPUs then have the sum in one command. An odd number of quarters, because they tell a scale that is
-// no whole number from one that is. 1 where the step would show beside the tensors' own rounding.
+// no whole number from one that is. 1 where the step would show above the tensors' own rounding.
 double coarsest_step(double largest, double unit, double scale, bool narrow) {
   const double quarters = std::ceil(4 * largest / (unit * (narrow ? 127 : 32767)));
   const double step = std::max(quarters + (std::fmod(quarters, 2) == 0 ? 1 : 0), 5.0) / 4;
   return unit * step <= scale / 16 ? step : 1;
 }
 
-// Is one of two operands a constant no larger than 16-bit codes of this scale?
+// Is one of two operands a constant no larger than 16-bit quantised values of this scale?
 bool beside_constant(const QuantisedCall& call, double scale) {
   return std::all_of(call.operands.begin(), call.operands.end(), [&](const auto& v) {
     return is_quantised(v) || (v && v->is_constant() && call.largest_magnitude(*v) <= 32767 * scale);
@@ -72,7 +72,7 @@ Terms bounded_terms(QuantisedCall& call) {
   const double result = to.quantised() ? reach_of(to) : tensors;
   const double limit = 2 * (tensors * more + result) / (weight > 0 ? std::min(weight, 1.0) : 1.0);
   double constants = 0;
-  // Infinities are what saturated: 16-bit codes have one below all values that were scaled to them.
+  // Infinities are what saturated: 16-bit quantised values have one below all values that were scaled to them.
   double outermost = 0;
   for (const auto& v : call.operands)
     if (v && v->dtype() == DType::i16 && to.dtype == DType::boolean) outermost = reach_of(v->type());
@@ -106,7 +106,7 @@ Vals lower_in(QuantisedCall call, double coarser) {
     return (a.type == "Scalar" || a.type == "Scalar?") && a.name != "alpha";
   });
   bool mixed = std::any_of(call.operands.begin(), call.operands.end(), is_real);
-  if (tensors == 1 && !joins_constant && !mixed) {  // a reduction: plain codes leave the most room to add up
+  if (tensors == 1 && !joins_constant && !mixed) {  // a reduction: plain quantised values leave the most room to add up
     for (auto& v : call.operands)
       if (is_quantised(v))
         v = coarser == 1
@@ -115,11 +115,12 @@ Vals lower_in(QuantisedCall call, double coarser) {
     return call.as_declared();
   }
   Terms terms = bounded_terms(call);
-  if (tensors == 0 || !std::isfinite(terms.reach))  // codes of no scale, or sums that no scale holds
+  if (tensors == 0 || !std::isfinite(terms.reach))  // quantised values of no scale, or sums that no scale holds
     call.b.refuse("quantise.float-operand",
                   fmt::format("{} has a quantised result and no quantised operand", call.node.op));
-  // Codes of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31. For two terms the NPUs
-  // have one command, if both factors are whole numbers below 2^15, or the larger is 2^19 (14 for 16 bits) exactly.
+  // Quantised values of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31. For two terms the
+  // NPUs have one command, if both factors are whole numbers below 2^15, or the larger is 2^19 (14 for 16 bits)
+  // exactly.
   const Attr* alpha = call.node.attrs.find("alpha");
   const bool two = call.operands.size() == 2 && (!alpha || *alpha == Attr(std::int64_t{1}));
   const bool pair = two && (tensors == 2 || beside_constant(call, largest));

@@ -6,8 +6,8 @@
 namespace tosaic {
 namespace {
 
-// Numbers among the elements of x (pad, clamp) that the result's codes reach, and x's own do not.
-bool puts_wider_numbers(const QuantisedCall& call) {
+// Scalars among the elements of x (pad, clamp) that the result's quantised values reach, and x's own do not.
+bool puts_wider_scalars(const QuantisedCall& call) {
   if (!call.operands.at(0)) return false;
   const TensorType &x = call.operands[0]->type(), &to = call.declared.at(0);
   if (!x.quantised() || !to.quantised() || !x.scales->per_tensor() || !to.scales->per_tensor()) return false;
@@ -16,19 +16,19 @@ bool puts_wider_numbers(const QuantisedCall& call) {
   return exceeds(call.b.graph(), call.undeclared(), from.lowest, from.highest);
 }
 
-// Codes in, the same codes out; a constant (the table of an embedding) takes the result's.
+// Quantised values in, the same quantised values out; a constant (the table of an embedding) takes the result's.
 Vals lower(QuantisedCall& call) {
   Builder& b = call.b;
   const TensorType& to = call.declared.at(0);
   for (auto& v : call.operands)
-    if (is_real(v) && to.quantised()) v = call.in_codes_of(*v, to);
+    if (is_real(v) && to.quantised()) v = call.with_type_of(*v, to);
   auto& first = call.operands.at(0);
-  // Integers that become reals: codes of scale 1.
+  // Integers that become reals: quantised values of scale 1.
   if (first && to.quantised() && !first->type().quantised()) {
     Val x = b.cast(*first, DType::i32);
     first = b.rescale(b.relabelled(x, {DType::i32, x.shape(), Scales{}}), to.with(x.shape()));
   }
-  if (puts_wider_numbers(call)) first = b.rescale(*first, to.with(first->shape()));
+  if (puts_wider_scalars(call)) first = b.rescale(*first, to.with(first->shape()));
   return call.as_declared();
 }
 

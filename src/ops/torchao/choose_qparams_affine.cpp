@@ -14,26 +14,27 @@ struct Chosen {
   Val scale, zero;
 };
 
-Chosen asymmetric(Builder& b, Val least, Val most, const tosa::Bounds& codes, double eps) {
-  Val scale = b.aten(aten::op::div_Scalar, {calls::sub(most, least)}, {{"other", codes.highest - codes.lowest}});
+Chosen asymmetric(Builder& b, Val least, Val most, const tosa::Bounds& range, double eps) {
+  Val scale = b.aten(aten::op::div_Scalar, {calls::sub(most, least)}, {{"other", range.highest - range.lowest}});
   scale = calls::at_least(scale, eps);
-  // As many codes at most as there are.
+  // As many quantised values at most as there are.
   Val zero = b.cast(functions::rounded(b.aten(aten::op::div_Tensor, {least, scale}), DType::i32), scale.dtype());
   return {scale,
-          calls::clamp(calls::add(calls::unary(aten::op::neg, zero), codes.lowest), codes.lowest, codes.highest)};
+          calls::clamp(calls::add(calls::unary(aten::op::neg, zero), range.lowest), range.lowest, range.highest)};
 }
 
-// The zero point is the middle code; `clips`: the outermost code on the shorter side may be missed by half a step.
-Chosen symmetric(Builder& b, Val least, Val most, const tosa::Bounds& codes, double eps, bool clips) {
+// The zero point is the middle quantised value; `clips`: the outermost quantised value on the shorter side may be
+// missed by half a step.
+Chosen symmetric(Builder& b, Val least, Val most, const tosa::Bounds& range, double eps, bool clips) {
   const auto over = [&](Val v, double by) { return b.aten(aten::op::div_Scalar, {v}, {{"other", by}}); };
   Val scale;
   if (clips)
     scale =
-        over(b.aten(aten::op::maximum, {calls::unary(aten::op::neg, least), most}), (codes.highest - codes.lowest) / 2);
+        over(b.aten(aten::op::maximum, {calls::unary(aten::op::neg, least), most}), (range.highest - range.lowest) / 2);
   else
-    scale = b.aten(aten::op::maximum, {over(least, codes.lowest), over(most, codes.highest)});
+    scale = b.aten(aten::op::maximum, {over(least, range.lowest), over(most, range.highest)});
   scale = calls::at_least(scale, eps);
-  const double middle = std::trunc((codes.highest + codes.lowest + 1) / 2);
+  const double middle = std::trunc((range.highest + range.lowest + 1) / 2);
   return {scale, b.aten(aten::op::full_like, {scale}, {{"fill_value", middle}})};
 }
 
@@ -41,7 +42,7 @@ Chosen symmetric(Builder& b, Val least, Val most, const tosa::Bounds& codes, dou
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input");
   const Blocks blocks = blocks_of(call, x);
-  const tosa::Bounds codes = codes_of(call, call.dtype("target_dtype").value_or(DType::i8));
+  const tosa::Bounds range = quantised_range(call, call.dtype("target_dtype").value_or(DType::i8));
   const double eps = call.has("eps") ? call.number("eps") : least_scale(x.dtype());
   const bool keep = call.flag("keepdim");
   Val in_blocks = calls::view(x, blocks.split);
@@ -50,9 +51,9 @@ Vals lower(Builder& b, const Call& call) {
   const std::string mapping = call.text("mapping_type");
   Chosen chosen;
   if (mapping == "ASYMMETRIC")
-    chosen = asymmetric(b, least, most, codes, eps);
+    chosen = asymmetric(b, least, most, range, eps);
   else if (mapping == "SYMMETRIC" || mapping == "SYMMETRIC_NO_CLIPPING_ERR")
-    chosen = symmetric(b, least, most, codes, eps, mapping == "SYMMETRIC");
+    chosen = symmetric(b, least, most, range, eps, mapping == "SYMMETRIC");
   else
     b.refuse("aten.choose_qparams_affine.mapping",
              "scales by '" + mapping + "': ASYMMETRIC, SYMMETRIC and SYMMETRIC_NO_CLIPPING_ERR are taken");

@@ -6,13 +6,13 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val codes = call.tensor("input");
+  Val quantised = call.tensor("input");
   const DType real = call.dtype("output_dtype").value_or(DType::f32);
   if (!is_float(real)) b.refuse("aten.dequantize_affine.dtype", "a result that is no float");
-  const Blocks blocks = blocks_of(call, codes);
-  Val x = calls::view(b.aten(aten::op::_to_copy, {codes}, {{"dtype", real}}), blocks.split);
-  if (auto zero = zero_points(call)) x = calls::sub(x, beside(call, *zero, blocks, real));
-  return calls::view(calls::mul(x, beside(call, call.tensor("scale"), blocks, real)), codes.shape());
+  const Blocks blocks = blocks_of(call, quantised);
+  Val x = calls::view(b.aten(aten::op::_to_copy, {quantised}, {{"dtype", real}}), blocks.split);
+  if (auto zero = zero_points(call)) x = calls::sub(x, broadcast_to_blocks(call, *zero, blocks, real));
+  return calls::view(calls::mul(x, broadcast_to_blocks(call, call.tensor("scale"), blocks, real)), quantised.shape());
 }
 }  // namespace
 

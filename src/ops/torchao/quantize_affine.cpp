@@ -6,18 +6,19 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input");
-  const DType codes = call.dtype("output_dtype").value_or(DType::i8);
-  if (!is_integer(codes)) b.refuse("aten.quantize_affine.dtype", "quantised values that are no integers");
+  const DType to_dtype = call.dtype("output_dtype").value_or(DType::i8);
+  if (!is_integer(to_dtype)) b.refuse("aten.quantize_affine.dtype", "quantised values that are no integers");
   const Blocks blocks = blocks_of(call, x);
-  const tosa::Bounds range = codes_of(call, codes);
+  const tosa::Bounds range = quantised_range(call, to_dtype);
   Val scaled = calls::mul(calls::view(x, blocks.split),
-                          calls::reciprocal(beside(call, call.tensor("scale"), blocks, x.dtype())));
+                          calls::reciprocal(broadcast_to_blocks(call, call.tensor("scale"), blocks, x.dtype())));
   // What saturates here is clamped below as well.
   Val q = b.cast(functions::rounded(scaled, DType::i32), x.dtype());
-  if (auto zero = zero_points(call)) q = calls::add(q, beside(call, *zero, blocks, x.dtype()));
+  if (auto zero = zero_points(call)) q = calls::add(q, broadcast_to_blocks(call, *zero, blocks, x.dtype()));
   q = calls::view(calls::clamp(q, range.lowest, range.highest), x.shape());
   // Casts between integers are not of the floating-point profile.
-  return {codes == DType::u8 ? b.cast(functions::rounded(q, DType::i32), codes) : functions::rounded(q, codes)};
+  return {to_dtype == DType::u8 ? b.cast(functions::rounded(q, DType::i32), to_dtype)
+                                : functions::rounded(q, to_dtype)};
 }
 }  // namespace
 

@@ -10,7 +10,7 @@ Op tosa_greater_equal() {
   op.inputs = {{"input1", "in"}, {"input2", "in"}};
   op.outputs = {{"output", "out"}};
   op.infer = infer_comparison;
-  op.bounds = bounds::truth;
+  op.bounds = bounds::zero_or_one;
   op.moves = Moves::compared;
   op.core_aten = aten::op::ge_Tensor;
   return op;

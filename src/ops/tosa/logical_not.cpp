@@ -8,6 +8,6 @@ Op tosa_logical_not() {
                  choosing(unary_row("logical_not", 40, "true where the element is false", "input1",
                                     either("in_out", {DType::boolean}),
                                     map_unary<[](std::int64_t x) { return std::int64_t{x == 0}; }, Domain::integers>),
-                          bounds::truth));
+                          bounds::zero_or_one));
 }
 }  // namespace tosaic::tosa

@@ -10,6 +10,6 @@ Op tosa_logical_xor() {
                           either("in_out", {DType::boolean}),
                           map_binary<[](std::int64_t a, std::int64_t b) { return std::int64_t{(a != 0) != (b != 0)}; },
                                      Domain::integers>),
-               bounds::truth));
+               bounds::zero_or_one));
 }
 }  // namespace tosaic::tosa

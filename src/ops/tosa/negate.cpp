@@ -9,7 +9,7 @@ namespace {
 Check check(const View& view) {
   for (std::size_t i : {1u, 2u}) {
     if (Check c = check_length(view, i, 1)) return c;
-    const auto zero_point = constant_number(view, i);
+    const auto zero_point = constant_scalar(view, i);
     if (zero_point && *zero_point != 0 && view.in(0).dtype != DType::i8)
       return broken(i == 1 ? "negate.input-zero-point" : "negate.output-zero-point",
                     "zero point {} needs an i8 operand, it is {}", *zero_point, name_of(view.in(0).dtype));

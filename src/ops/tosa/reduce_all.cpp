@@ -12,7 +12,7 @@ Op tosa_reduce_all() {
                       return fold<[](std::int64_t a, std::int64_t b) { return std::int64_t{a != 0 && b != 0}; },
                                   Domain::integers>(run, 1);
                     }),
-      bounds::truth);
+      bounds::zero_or_one);
   // None is false.
   op.in_core_aten = [](const View& node, CoreAten& calls) {
     const ValueId x = calls.operand(0), no = calls.made(aten::op::logical_not, {x}, {}, calls.type(x));

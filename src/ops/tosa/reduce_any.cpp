@@ -12,7 +12,7 @@ Op tosa_reduce_any() {
                       return fold<[](std::int64_t a, std::int64_t b) { return std::int64_t{a != 0 || b != 0}; },
                                   Domain::integers>(run, 0);
                     }),
-      bounds::truth);
+      bounds::zero_or_one);
   op.in_core_aten = [](const View& node, CoreAten& calls) {
     return calls.gives(aten::op::any_dim, {calls.operand(0)}, {{"dim", node.integer("axis")}, {"keepdim", true}});
   };

@@ -90,7 +90,7 @@ Check level(const View& view, const Level& limits) {
   return std::nullopt;
 }
 
-// The two neighbours of an output position, and how far it lies behind the first, in units of 1/n.
+// The two neighbours of an output position, and how far it lies after the first, in units of 1/n.
 struct Sample {
   std::int64_t first, second, distance;
 };

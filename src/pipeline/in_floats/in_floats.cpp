@@ -11,9 +11,9 @@
 
 namespace tosaic {
 
-void return_tensors_of_numbers(Graph& graph) {
+void return_scalars_as_tensors(Graph& graph) {
   for (const Node& node : graph.nodes)
-    if (gives_number(node)) std::ranges::replace(graph.outputs, node.outputs[0], node.inputs[0]);
+    if (gives_scalar(node)) std::ranges::replace(graph.outputs, node.outputs[0], node.inputs[0]);
   drop_dead(graph);
 }
 
@@ -21,7 +21,7 @@ Result<Graph> normal_in_floats(Graph program, std::uint64_t most_weight_bytes, c
   TOSAIC_CHECK(acts_on_operands(program));
   TOSAIC_TRY(Graph normal, normalise(std::move(program), {.fold_quantisation = false}, sink));
   TOSAIC_CHECK(split_weights(normal, most_weight_bytes));
-  return_tensors_of_numbers(normal);
+  return_scalars_as_tensors(normal);
   TOSAIC_CHECK(runs_as_it_stands(normal));
   return normal;
 }

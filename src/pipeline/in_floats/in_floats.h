@@ -10,12 +10,12 @@
 namespace tosaic {
 
 // Normalised; PT2E's conversions stay arithmetic, no weight is larger than that (0: any size), and what it would return
-// as numbers of Python's are tensors. Errors: those of normalise; model.effect, model.control-flow.
+// as Python scalars are tensors. Errors: those of normalise; model.effect, model.control-flow.
 Result<Graph> normal_in_floats(Graph program, std::uint64_t most_weight_bytes = 0, const Sink& sink = {});
 // As TOSA, tidied. Errors: those of lower.
 Result<Graph> tosa_in_floats(const Graph& normal);
 
 // item() of what is returned: whoever runs the graph takes the number out.
-void return_tensors_of_numbers(Graph& graph);
+void return_scalars_as_tensors(Graph& graph);
 
 }  // namespace tosaic

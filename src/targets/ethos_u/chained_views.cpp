@@ -69,15 +69,15 @@ class ChainedViews {
   bool command(const Node& node) {
     const ValueId y = node.outputs[0];
     const Shape& shape = graph_[y].type.shape;
-    const auto places = tensor_operands(node);
+    const auto tensors = tensor_operands(node);
     start(y);
-    for (std::size_t i : places) {
+    for (std::size_t i : tensors) {
       const ValueId v = node.inputs[i];
       if (v == no_value || !open(v) || !chains_[v].last || !compared_equal(*chains_[v].last, shape)) continue;
-      const bool beside = std::any_of(places.begin(), places.end(), [&](std::size_t j) {
+      const bool read_again = std::any_of(tensors.begin(), tensors.end(), [&](std::size_t j) {
         return j != i && !(graph_[node.inputs[j]].is_constant() && graph_[node.inputs[j]].type.shape.elements() == 1);
       });
-      if (beside && chains_[v].shapes != std::set<Ints>{dims(y)}) {
+      if (read_again && chains_[v].shapes != std::set<Ints>{dims(y)}) {
         chains_[y] = {{unknown}, std::nullopt};  // the shape that it is given is nobody else's
         return true;
       }
@@ -97,6 +97,6 @@ class ChainedViews {
 
 }  // namespace
 
-void chained_views_apart(Graph& graph) { in_other_shapes(graph, ChainedViews(graph).found()); }
+void separate_chained_views(Graph& graph) { in_other_shapes(graph, ChainedViews(graph).found()); }
 
 }  // namespace tosaic::ethos_u

@@ -81,6 +81,6 @@ class Chains {
 
 }  // namespace
 
-void chains_apart(Graph& graph) { in_other_shapes(graph, Chains(graph).broken()); }
+void separate_chains(Graph& graph) { in_other_shapes(graph, Chains(graph).broken()); }
 
 }  // namespace tosaic::ethos_u

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A constant beside a tensor of 8 or 16 bits in a sum: as 32-bit integers it keeps the whole sum in 32 bits, a command
-// for each step. Where its values are what a RESCALE makes of codes of the tensor's own width (the lowering of sums
-// sees to that), the codes become the constant, and all of it is one command.
+// A constant together with a tensor of 8 or 16 bits in a sum: as 32-bit integers it keeps the whole sum in 32 bits, a
+// command for each step. Where its values are what a RESCALE makes of quantised values of the tensor's own width (the
+// lowering of sums sees to that), the quantised values become the constant, and all of it is one command.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -14,26 +14,26 @@
 namespace tosaic::ethos_u {
 namespace {
 
-struct Codes {
-  Ints codes;
+struct ScaledIntegers {
+  Ints integers;
   std::int64_t quarters;  // constant = round(code * quarters / 4), ties up
 };
 
 std::int64_t rescaled(std::int64_t code, std::int64_t quarters) { return (code * quarters + 2) >> 2; }
 
-std::optional<Ints> codes_in(std::span<const std::int32_t> values, std::int64_t quarters, std::int64_t highest) {
-  Ints codes;
+std::optional<Ints> integers_in(std::span<const std::int32_t> values, std::int64_t quarters, std::int64_t highest) {
+  Ints integers;
   for (std::int64_t v : values) {
     const std::int64_t code = std::llround(static_cast<double>(4 * v) / static_cast<double>(quarters));
     if (std::abs(code) > highest || rescaled(code, quarters) != v) return std::nullopt;
-    codes.push_back(code);
+    integers.push_back(code);
   }
-  return codes;
+  return integers;
 }
 
-// For which odd number of quarters the values are such codes. The largest value has nearly all of the codes' bits,
-// unless the step is the least one.
-std::optional<Codes> codes_of(const Value& value, DType width, std::int64_t most_quarters) {
+// For which odd number of quarters the values are such quantised values. The largest value has nearly all of the
+// quantised values' bits, unless the step is the least one.
+std::optional<ScaledIntegers> scaled_integers(const Value& value, DType width, std::int64_t most_quarters) {
   if (!value.is_constant() || value.type.dtype != DType::i32) return std::nullopt;
   const auto values = value.constant.as<std::int32_t>().first(static_cast<std::size_t>(value.type.shape.elements()));
   const std::int64_t highest = range_of(width).highest;
@@ -41,12 +41,12 @@ std::optional<Codes> codes_of(const Value& value, DType width, std::int64_t most
   for (std::int64_t v : values) largest = std::max(largest, std::abs(v));
   const std::int64_t last = std::min(4 * largest / (highest - 1) + 5, most_quarters);
   for (std::int64_t q = std::max<std::int64_t>(4 * largest / (highest + 1) | 1, 5); q <= last; q += 2)
-    if (auto codes = codes_in(values, q, highest)) return Codes{*std::move(codes), q};
+    if (auto integers = integers_in(values, q, highest)) return ScaledIntegers{*std::move(integers), q};
   return std::nullopt;
 }
 
 // Does the RESCALE multiply by the largest factor that leaves a sum of this width in 32 bits? Vela has one command for
-// that and any smaller factor beside it.
+// that and any smaller factor next to it.
 bool by_largest_factor(const Graph& graph, const Node& node, int up) {
   const tosa::View view(graph, node);
   const auto multiplier = view.constant_integers(1), shift = view.constant_integers(2);
@@ -75,13 +75,13 @@ void narrow_constants(Graph& graph) {
         const DType width = node.inputs[1 - i] < narrow.size() ? narrow[node.inputs[1 - i]] : DType::i32;
         if (width == DType::i32) continue;
         const Value value = graph[node.inputs[i]];
-        const auto codes = codes_of(value, width, std::int64_t{4} << up_of(width));
-        if (!codes) continue;
-        const int free_bits = 30 - std::ilogb(static_cast<double>(codes->quarters));  // multipliers have 31
+        const auto integers = scaled_integers(value, width, std::int64_t{4} << up_of(width));
+        if (!integers) continue;
+        const int free_bits = 30 - std::ilogb(static_cast<double>(integers->quarters));  // multipliers have 31
         const ValueId narrowed =
-            graph.add_value(value.name, {width, value.type.shape, {}}, constant_bytes(width, codes->codes));
+            graph.add_value(value.name, {width, value.type.shape, {}}, constant_bytes(width, integers->integers));
         node.inputs[i] = out.add(tosa::op::rescale,
-                                 {narrowed, constant(DType::i32, codes->quarters << free_bits),
+                                 {narrowed, constant(DType::i32, integers->quarters << free_bits),
                                   constant(DType::i8, free_bits + 2), constant(width, 0), constant(DType::i32, 0)},
                                  {{"scale32", true},
                                   {"rounding_mode", std::string("single_round")},

@@ -11,7 +11,7 @@ namespace {
 constexpr Rewrite rewrites[] = {conv3d_by_slices,          long_stride_into_channels, long_stride_in_two_steps,
                                 tall_kernel_into_channels, depthwise_as_dense,        transposed_by_phases,
                                 average_by_zones,          average_as_sums,           long_sum_in_two_steps,
-                                long_transpose_in_pieces,  nearest_by_copies,         bilinear_by_phases};
+                                split_long_transpose,      nearest_by_copies,         bilinear_by_phases};
 constexpr int most_rounds = 6;  // a rewrite's nodes may need another; none makes a circle
 
 bool one_round(Graph& graph, NativeCheck native) {
@@ -34,7 +34,7 @@ class ResultsFirst {
 
   const Node& node(std::size_t n) const { return nodes_[n]; }
 
-  // Do the codes of `rescale` come out of convolutions, with something between?
+  // Do the quantised values of `rescale` come out of convolutions, with something between?
   bool moves(const Graph& graph, const Node& rescale) const {
     const Node* before = maker(rescale.inputs[0]);
     return before && moved_over(*before) &&

@@ -20,7 +20,7 @@ tosa::Check expressible(const tosa::View& view, NativeCheck native);
 // Whether an operand is made of constants alone: a constant, or a large one on its way there.
 bool will_be_constant(const tosa::View& view, std::size_t operand);
 
-// A RESCALE is fused into a convolution only right behind it: views, cuts and concatenations that a rewrite put between
+// A RESCALE is fused into a convolution only right after it: views, cuts and concatenations that a rewrite put between
 // the two go behind the RESCALE.
 void results_before_views(Graph& graph);
 
@@ -35,7 +35,7 @@ bool transposed_by_phases(Rewriter& out, Graph& graph, const Node& node);
 bool average_as_sums(Rewriter& out, Graph& graph, const Node& node);
 bool average_by_zones(Rewriter& out, Graph& graph, const Node& node);
 bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node);
-bool long_transpose_in_pieces(Rewriter& out, Graph& graph, const Node& node);
+bool split_long_transpose(Rewriter& out, Graph& graph, const Node& node);
 bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node);
 bool bilinear_by_phases(Rewriter& out, Graph& graph, const Node& node);
 
@@ -45,7 +45,7 @@ void multipliers_as_dense(Graph& graph, std::int64_t most_channels);
 // Transposed ones as plain ones, those whose results must be cut too, or not.
 void transposed_as_convolutions(Graph& graph, bool cuts_too);
 
-// More words for rewrites, all of one place in the user's source.
+// More words for rewrites, all of one location in the user's source.
 struct Words {
   Rewriter& out;
   Graph& graph;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions with a third dimension, long strides or tall kernels, as plain ones on more channels: what the kernel
-// reaches along one axis is laid side by side in the channels, and the weights in the same order. The sums are the
+// reaches along one axis is concatenated in the channels, and the weights in the same order. The sums are the
 // same numbers, and stay one CONV2D, whose RESCALE can be fused.
 #include <algorithm>
 
@@ -173,7 +173,7 @@ bool long_stride_into_channels(Rewriter& out, Graph& graph, const Node& node) {
   return true;
 }
 
-// A kernel too tall or too large in all, in pieces of as many rows each, side by side in the channels.
+// A kernel too tall or too large in all, in parts of as many rows each, side by side in the channels.
 bool tall_kernel_into_channels(Rewriter& out, Graph& graph, const Node& node) {
   if (node.op != tosa::op::conv2d) return false;
   auto conv = conv_of(out, graph, node);
@@ -183,17 +183,17 @@ bool tall_kernel_into_channels(Rewriter& out, Graph& graph, const Node& node) {
     const std::int64_t height = (rows - 1) * gap + 1;
     return height <= tallest_kernel && height * conv->reach(1) <= largest_kernel;
   };
-  std::int64_t pieces = 1;
-  while (pieces < kernel && !fits((kernel + pieces - 1) / pieces)) ++pieces;
-  const std::int64_t rows = (kernel + pieces - 1) / pieces;
-  if (pieces == 1 || !fits(rows)) return false;
+  std::int64_t splits = 1;
+  while (splits < kernel && !fits((kernel + splits - 1) / splits)) ++splits;
+  const std::int64_t rows = (kernel + splits - 1) / splits;
+  if (splits == 1 || !fits(rows)) return false;
   const TensorType result = graph[node.outputs[0]].type;
   const std::int64_t length = (result.shape.size(1) - 1) * conv->stride[0] + (rows - 1) * gap + 1;
-  lay_out(*conv, 0, (pieces - 1) * rows * gap + length);
+  lay_out(*conv, 0, (splits - 1) * rows * gap + length);
   std::vector<ValueId> parts;
-  for (std::int64_t p = 0; p < pieces; ++p) parts.push_back(conv->say.slice(conv->x, 1, p * rows * gap, length));
+  for (std::int64_t p = 0; p < splits; ++p) parts.push_back(conv->say.slice(conv->x, 1, p * rows * gap, length));
   conv->x = conv->say.concat(parts, 3);
-  new_weights(*conv, rows, conv->kernel[1], pieces * c, [=](auto y, auto column, auto k) -> std::optional<Tap> {
+  new_weights(*conv, rows, conv->kernel[1], splits * c, [=](auto y, auto column, auto k) -> std::optional<Tap> {
     const std::int64_t row = k / c * rows + y;
     if (row >= kernel) return std::nullopt;
     return Tap{row, column, k % c};

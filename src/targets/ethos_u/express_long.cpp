@@ -9,11 +9,11 @@
 namespace tosaic::ethos_u {
 namespace {
 
-constexpr std::int64_t piece = 32768;
+constexpr std::int64_t most_at_once = 32768;
 
 }  // namespace
 
-// Groups of the axis, then the groups' sums; zeros fill the last group. Many sums side by side go in pieces.
+// Groups of the axis, then the groups' sums; zeros fill the last group. Many sums side by side go in parts.
 bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node) {
   if (node.op != tosa::op::reduce_sum) return false;
   Words say{out, graph, node.loc};
@@ -27,8 +27,8 @@ bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node) {
   ValueId v = say.reshape(node.inputs[0], {1, outer, size, inner});
   if (inner > longest_axis) {
     std::vector<ValueId> parts;
-    for (std::int64_t at = 0; at < inner; at += piece)
-      parts.push_back(say.sum(say.slice(v, 3, at, std::min(piece, inner - at)), 2));
+    for (std::int64_t at = 0; at < inner; at += most_at_once)
+      parts.push_back(say.sum(say.slice(v, 3, at, std::min(most_at_once, inner - at)), 2));
     v = say.concat(parts, 3);
   } else {
     std::int64_t groups = size / longest_axis + 1;
@@ -47,7 +47,7 @@ bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node) {
 }
 
 // Pieces of the longest axis, turned one by one.
-bool long_transpose_in_pieces(Rewriter& out, Graph& graph, const Node& node) {
+bool split_long_transpose(Rewriter& out, Graph& graph, const Node& node) {
   if (node.op != tosa::op::transpose) return false;
   Words say{out, graph, node.loc};
   const Shape x = graph[node.inputs[0]].type.shape;
@@ -56,9 +56,9 @@ bool long_transpose_in_pieces(Rewriter& out, Graph& graph, const Node& node) {
   const Ints perm = node.attrs.get<Ints>("perms");
   const auto to = static_cast<int>(std::find(perm.begin(), perm.end(), longest) - perm.begin());
   std::vector<ValueId> parts;
-  for (std::int64_t at = 0; at < x.size(longest); at += piece)
-    parts.push_back(
-        out.transpose(say.slice(node.inputs[0], longest, at, std::min(piece, x.size(longest) - at)), perm, node.loc));
+  for (std::int64_t at = 0; at < x.size(longest); at += most_at_once)
+    parts.push_back(out.transpose(say.slice(node.inputs[0], longest, at, std::min(most_at_once, x.size(longest) - at)),
+                                  perm, node.loc));
   say.concat(parts, to, node.outputs[0]);
   return true;
 }

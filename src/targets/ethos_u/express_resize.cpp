@@ -56,7 +56,7 @@ ValueId pixels_of(Words& say, ValueId x, int axis, const Phases& phases) {
 
 }  // namespace
 
-// Every pixel k times along each axis: copies beside each other, along W first, then whole rows.
+// Every pixel k times along each axis: copies next to each other, along W first, then whole rows.
 bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node) {
   if (node.op != tosa::op::resize || node.attrs.get<std::string>("mode") != "nearest") return false;
   const tosa::View view(graph, node);

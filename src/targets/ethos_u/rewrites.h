@@ -77,19 +77,19 @@ void slices_before_transposes(Graph& graph);
 void at_most_four_dims(Graph& graph);
 void windows_into_channels(Graph& graph);
 void turn_images_one_by_one(Graph& graph);  // U85
-void chains_apart(Graph& graph);            // U85
-void chained_views_apart(Graph& graph);     // U85
+void separate_chains(Graph& graph);         // U85
+void separate_chained_views(Graph& graph);  // U85
 void rescales_before_views(Graph& graph);   // U85
 void images_as_single_rows(Graph& graph);   // U85 of up to 256 MACs
 void strides_into_channels(Graph& graph);
 void narrow_constants(Graph& graph);
-void sums_along_neighbouring_axes(Graph& graph);
-void parts_of_linears(Graph& graph);
+void merge_neighbouring_reductions(Graph& graph);
+void split_linears(Graph& graph);
 void activations_before_views(Graph& graph, bool inputs_too);
 void views_of_their_own(Graph& graph);
-void rescales_behind_views(Graph& graph);
-void factors_of_their_own(Graph& graph);   // U55, U65
-void selected_apart(Graph& graph);         // U85
-void booleans_of_their_own(Graph& graph);  // U85
+void move_rescales_after_views(Graph& graph);
+void copy_shared_operands(Graph& graph);    // U55, U65
+void copy_selected_operands(Graph& graph);  // U85
+void booleans_of_their_own(Graph& graph);   // U85
 
 }  // namespace tosaic::ethos_u

@@ -100,14 +100,14 @@ void images_as_rows(Graph& graph) {
 void shape_for_all(Graph& graph, const Rewrites& rewrite, bool little_memory = false) {
   rewrite("slices_before_transposes", graph, slices_before_transposes);
   rewrite("at_most_four_dims", graph, at_most_four_dims);
-  rewrite("sums_along_neighbouring_axes", graph, sums_along_neighbouring_axes);
+  rewrite("merge_neighbouring_reductions", graph, merge_neighbouring_reductions);
   rewrite("maximum_along_width", graph, maximum_along_width);
   rewrite("activations_before_views", graph, activations_before_views, little_memory);
   rewrite("merge_reshapes", graph, merge_reshapes);
   rewrite("drop_identity", graph, drop_identity);
   rewrite("views_of_their_own", graph, views_of_their_own);
-  rewrite("rescales_behind_views", graph, rescales_behind_views);
-  rewrite("parts_of_linears", graph, parts_of_linears);
+  rewrite("move_rescales_after_views", graph, move_rescales_after_views);
+  rewrite("split_linears", graph, split_linears);
   rewrite("narrow_constants", graph, narrow_constants);
   rewrite("one_rescale_per_reader", graph, one_rescale_per_reader);
   rewrite("make_names_unique", graph, make_names_unique);
@@ -129,7 +129,7 @@ void shape_for_u55_of(Graph& graph, const Rewrites& rewrite, bool little_memory)
   rewrite("images_as_rows", graph, images_as_rows);
   rewrite("minima_as_maxima", graph, minima_as_maxima);
   shape_for_all(graph, rewrite, little_memory);
-  rewrite("factors_of_their_own", graph, factors_of_their_own);
+  rewrite("copy_shared_operands", graph, copy_shared_operands);
   rewrite("make_names_unique", graph, make_names_unique);
 }
 
@@ -147,12 +147,12 @@ void shape_for_u85(Graph& graph, const Rewrites& rewrite) {
   rewrite("transposed_as_convolutions", graph, transposed_as_convolutions, true);
   rewrite("express", graph, express, native_u85);
   rewrite("turn_images_one_by_one", graph, turn_images_one_by_one);
-  rewrite("chains_apart", graph, chains_apart);
+  rewrite("separate_chains", graph, separate_chains);
   rewrite("rescales_before_views", graph, rescales_before_views);
   shape_for_all(graph, rewrite);
   rewrite("booleans_of_their_own", graph, booleans_of_their_own);
-  rewrite("selected_apart", graph, selected_apart);
-  rewrite("chained_views_apart", graph, chained_views_apart);
+  rewrite("copy_selected_operands", graph, copy_selected_operands);
+  rewrite("separate_chained_views", graph, separate_chained_views);
   rewrite("merge_reshapes", graph, merge_reshapes);
   rewrite("make_names_unique", graph, make_names_unique);
 }

@@ -33,7 +33,7 @@ bool widens(const Graph& graph, const Node& node) {
 
 // view(rescale(x)) is rescale(view(x)): a RESCALE is fused into the command that reads it, and the view between them is
 // forgotten where the command broadcasts what it reads.
-void rescales_behind_views(Graph& graph) {
+void move_rescales_after_views(Graph& graph) {
   std::vector<Node> widened(graph.values.size());
   Rewriter out(graph);
   out.each([&](Node& node) {
@@ -51,7 +51,7 @@ void rescales_behind_views(Graph& graph) {
 
 // SELECT becomes three commands, which take the shape that the tensor has elsewhere: what is read in other shapes, too,
 // is copied for it, by a RESCALE of exactly 1.
-void selected_apart(Graph& graph) {
+void copy_selected_operands(Graph& graph) {
   const auto source = sources(graph);
   std::map<ValueId, std::set<Ints>> shapes;  // in which commands read what a source holds
   for (const Node& node : graph.nodes)
@@ -64,8 +64,8 @@ void selected_apart(Graph& graph) {
     for (std::size_t i : {1, 2}) {
       ValueId& v = node.inputs[i];
       const DType dtype = graph[v].type.dtype;
-      const bool codes = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32;
-      if (v >= source.size() || !codes || graph[v].is_constant() || shapes[source[v]].size() < 2) continue;
+      const bool is_integer_type = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32;
+      if (v >= source.size() || !is_integer_type || graph[v].is_constant() || shapes[source[v]].size() < 2) continue;
       v = out.copied(v, node.loc);
     }
     out.keep(std::move(node));
@@ -74,7 +74,7 @@ void selected_apart(Graph& graph) {
 
 // U55 and U65 multiply matrices by a command for each column, and several matrices by some for each: what is cut out of
 // a larger tensor is then read as if it were whole, so it is copied first.
-void factors_of_their_own(Graph& graph) {
+void copy_shared_operands(Graph& graph) {
   std::vector<char> cut(graph.values.size(), 0);
   for (const Node& node : graph.nodes)
     if (node.op == tosa::op::slice || (is_view(node) && cut[node.inputs[0]])) cut[node.outputs[0]] = 1;

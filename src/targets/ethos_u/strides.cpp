@@ -81,7 +81,7 @@ Value packed_weight(const Value& weight, const Plan& p) {
   const Shape& shape = weight.type.shape;
   const std::int64_t rows = p.rows ? p.y.stride : 1, columns = p.x.stride, depth = shape.size(3);
   const std::int64_t height = p.rows ? p.y.packed_kernel : p.y.kernel, width = p.x.packed_kernel;
-  Ints codes(static_cast<std::size_t>(shape.size(0) * height * width * rows * columns * depth), 0);
+  Ints integers(static_cast<std::size_t>(shape.size(0) * height * width * rows * columns * depth), 0);
   const auto from = weight.constant.as<std::int8_t>();
   std::size_t next = 0;
   for (std::int64_t o = 0; o < shape.size(0); ++o)
@@ -91,13 +91,13 @@ Value packed_weight(const Value& weight, const Plan& p) {
           const std::int64_t column = x + p.x.shift;
           const std::int64_t pixel = (o * height + y / rows) * width + column / columns;
           const std::int64_t place = ((pixel * rows + y % rows) * columns + column % columns) * depth + c;
-          codes[static_cast<std::size_t>(place)] = from[next++];
+          integers[static_cast<std::size_t>(place)] = from[next++];
         }
   return {weight.name, weight.type.with(Shape{shape.size(0), height, width, rows * columns * depth}),
-          constant_bytes(weight.type.dtype, codes)};
+          constant_bytes(weight.type.dtype, integers)};
 }
 
-// Columns into channels is a view; rows are cut apart and put side by side in the channels.
+// Columns into channels is a view; rows are cut apart and concatenated in the channels.
 ValueId packed_image(Rewriter& out, Graph& graph, const Node& node, const Plan& p) {
   const Shape x = graph[node.inputs[0]].type.shape;
   const std::int64_t depth = p.x.stride * x.size(3);

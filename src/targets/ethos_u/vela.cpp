@@ -17,7 +17,7 @@
 #include "base/output.h"
 #include "ir/provenance.h"
 #include "targets/ethos_u/vela_config.h"
-#include "targets/peer_process.h"
+#include "targets/external_process.h"
 
 namespace tosaic {
 namespace {

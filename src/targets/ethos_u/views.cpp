@@ -37,7 +37,7 @@ Ints as_image(const Shape& shape) {
 
 }  // namespace
 
-// activation(view(x)) is view(activation(x)), and so on with what is pointwise behind it. An activation in more than
+// activation(view(x)) is view(activation(x)), and so on with what is pointwise after it. An activation in more than
 // three dims is a command of its own for Vela at first, in an image of its own; fused nevertheless, it gives the
 // command before it that image's shape. So it stands where it is one command from the start. `inputs_too`: also where x
 // is no command's; a table fused into a TRANSPOSE has no place in 16 KB of shared memory, and what follows a TRANSPOSE
@@ -92,7 +92,7 @@ void activations_before_views(Graph& graph, bool inputs_too) {
   drop_dead(graph);
 }
 
-// rescale(view(x)) is view(rescale(x)): what narrows a command's result and the activation behind it are part of the
+// rescale(view(x)) is view(rescale(x)): what narrows a command's result and the activation after it are part of the
 // command, and have its shape then. Otherwise the activation is fused in dims of its own, and Vela compares the next
 // command of a chain with those (chained_views.cpp).
 void rescales_before_views(Graph& graph) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOSA itself: the payload is the TOSA flatbuffer, which tosaic, tosa_reference_model and Arm's tools run. Where that
-// would be too large, and where methods share them, its large constants are data of the program beside it, under the
+// would be too large, and where methods share them, its large constants are data of the program next to it, under the
 // names of their values; equal data are stored once.
 #include <fmt/format.h>
 #include <filesystem>
@@ -26,7 +26,7 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
   Emitted emitted{std::move(parts.file)};
   if (parts.outside.empty()) return emitted;
   const std::string stem = file.empty() ? "tosa" : std::filesystem::path(file).stem().string();
-  // Told apart by content, too: programs of several methods have one set of keys, and so have several data files.
+  // Distinguished by content, too: programs of several methods have one set of keys, and so have several data files.
   std::uint64_t content = 0;
   for (const auto& [name, data] : parts.outside)
     content = hash_of(data.data(), data.size(), hash_of(name.data(), name.size(), content));
@@ -48,7 +48,7 @@ Target tosa_target(std::string name, std::string summary, const char* spec) {
                      .kind = OptionInfo::Kind::pairs,
                      .sentence = "keep constants of 1 KB and more in a data file instead of the .pte: weights=FILE.ptd",
                      .allowed = {"weights"}}};
-  target.keeps_codes = target.packs_codes = !target.integer();
+  target.keeps_quantised_weights = target.packs_int4 = !target.integer();
   return target;
 }
 

@@ -10,7 +10,7 @@
 #include "base/output.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
-#include "targets/peer_process.h"
+#include "targets/external_process.h"
 
 namespace tosaic {
 namespace {

@@ -25,11 +25,10 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
   for (const vulkan_program::TierRow& row : vulkan_program::tier_rows())
     if (wanted.empty() || std::ranges::find(wanted, row.name) != wanted.end()) tiers.push_back(row.id);
   const bool halves = options.text(precision_option) == "fp16";
-  bool keeps_halves = false;
-  TOSAIC_TRY(
-      vulkan_program::Program program,
-      shaders::compile(graph, tiers, halves ? shaders::Precision::fp16 : shaders::Precision::fp32, &keeps_halves));
-  if (halves && !keeps_halves) { TOSAIC_TRY(program, shaders::compile(graph, tiers)); }
+  bool keeps_f16 = false;
+  TOSAIC_TRY(vulkan_program::Program program,
+             shaders::compile(graph, tiers, halves ? shaders::Precision::fp16 : shaders::Precision::fp32, &keeps_f16));
+  if (halves && !keeps_f16) { TOSAIC_TRY(program, shaders::compile(graph, tiers)); }
   if (program.constants.size() > largest_constants)
     return error("vulkan-program.too-large",
                  fmt::format("the weights of a delegate take {} MB, but a program for Vulkan "
@@ -53,9 +52,8 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
     made.payload = vulkan_program::write(program);
   }
   if (halves) {
-    Diagnostic note =
-        warning("vulkan.precision", keeps_halves
-                                        ? "weights and activations of f32 are stored in 16 bits (--vulkan-precision "
+    Diagnostic note = warning("vulkan.precision",
+                              keeps_f16 ? "weights and activations of f32 are stored in 16 bits (--vulkan-precision "
                                           "fp16); accumulators and what one kernel computes have 32"
                                         : "the delegate keeps no weights and activations in f32, so --vulkan-precision "
                                           "fp16 changes nothing");
@@ -76,7 +74,7 @@ std::vector<Target> target_vulkan() {
                 .emit = emit};
   target.device = "vulkan";
   target.varies = true;
-  target.keeps_codes = true;
+  target.keeps_quantised_weights = true;
   target.in_place = true;  // inputs are brought to the device before outputs come back
   std::string sentence = "for which devices there are shaders, in a comma-separated list; default: all (";
   OptionInfo option{.name = tiers_option, .kind = OptionInfo::Kind::list, .placeholder = "TIERS"};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the small exported programs of the golden text tests beside this script: what real users run into.
+"""Writes the small exported programs of the golden text tests next to this script: what real users run into.
 
     python make_models.py
 """

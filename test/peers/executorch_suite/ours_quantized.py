@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As `ours`, with tosaic's quantizers in the place of ExecuTorch's as well: the suite's programs are annotated by the core's
-plan, lowered by tosaic's partitioners and run by tosaic's backends.
+"""As `ours`, with tosaic's quantizers in place of ExecuTorch's as well: the suite's programs are annotated by the
+core's plan, lowered by tosaic's partitioners and run by tosaic's backends.
 
     make test-executorch-suite PLUGIN=ours_quantized SAMPLE=200
 
-`quantized_left.txt` says which tests may fail beside those of `left.txt`, and why.
+`quantized_left.txt` says which tests may fail in addition to those of `left.txt`, and why.
 """
 import importlib
 import pathlib

@@ -31,7 +31,7 @@ void CheckedGlobals::globals() {
         break;
       case Opcode::type_bool:
         length(1);
-        add_type(o[0], {Type::truth});
+        add_type(o[0], {Type::boolean_value});
         break;
       case Opcode::type_int:
         length(3);
@@ -77,7 +77,7 @@ void CheckedGlobals::globals() {
       case Opcode::constant_true:
       case Opcode::constant_false:
         length(2);
-        need(is_truth(o[0]), "a boolean of another type");
+        need(is_boolean(o[0]), "a boolean of another type");
         define(o[1], o[0]);
         break;
       case Opcode::constant:
@@ -133,7 +133,7 @@ void CheckedGlobals::pointer(std::span<const Word> o) {
       fits = word || (target.kind == Type::vector && target.size == 3 && is_word(target.of[0]));
       break;
     case storage_function:
-      fits = word || is_real(o[2]) || is_truth(o[2]) || target.kind == Type::vector || target.kind == Type::matrix;
+      fits = word || is_real(o[2]) || is_boolean(o[2]) || target.kind == Type::vector || target.kind == Type::matrix;
       break;
     case storage_shared:
       fits = word || is_real(o[2]) || target.kind == Type::vector ||

@@ -32,7 +32,7 @@ struct Instruction {
 struct Type {
   enum Kind : std::uint8_t {
     nothing,
-    truth,
+    boolean_value,
     integer,
     real,
     vector,
@@ -97,7 +97,7 @@ class CheckedIds {
   }
   bool is_word(Id t) const { return is(t, Type::integer, 32); }
   bool is_real(Id t) const { return is(t, Type::real, 32); }
-  bool is_truth(Id t) const { return is(t, Type::truth); }
+  bool is_boolean(Id t) const { return is(t, Type::boolean_value); }
   // Of a number, or a vector of them; 0: it is something else.
   Word bytes_of(Id id) const {
     const auto found = types_.find(id);

@@ -32,7 +32,7 @@ void CheckedInstructions::typed(const Instruction& i) {
     case Opcode::s_negate:
     case Opcode::bit_not: return arithmetic(i, {word}, word);
     case Opcode::f_negate: return arithmetic(i, {real}, real);
-    case Opcode::logical_not: return arithmetic(i, {truth}, truth);
+    case Opcode::logical_not: return arithmetic(i, {boolean_value}, boolean_value);
     case Opcode::f_add:
     case Opcode::f_sub:
     case Opcode::f_mul: return elementwise(i, real);
@@ -50,17 +50,17 @@ void CheckedInstructions::typed(const Instruction& i) {
     case Opcode::s_dot: return dot(i);
     default: break;
   }
-  if (among(164, 167)) return arithmetic(i, {truth, truth}, truth);
+  if (among(164, 167)) return arithmetic(i, {boolean_value, boolean_value}, boolean_value);
   if (among(170, 171) || i.opcode == Opcode::s_greater_than || i.opcode == Opcode::s_greater_than_equal ||
       i.opcode == Opcode::u_less_than || i.opcode == Opcode::s_less_than || i.opcode == Opcode::s_less_than_equal)
-    return arithmetic(i, {word, word}, truth);
-  if (among(180, 190) && op % 2 == 0) return arithmetic(i, {real, real}, truth);
+    return arithmetic(i, {word, word}, boolean_value);
+  if (among(180, 190) && op % 2 == 0) return arithmetic(i, {real, real}, boolean_value);
   if (among(194, 199)) return arithmetic(i, {word, word}, word);
   wrong(fmt::format("instruction {}, which our shaders do not have", op));
 }
 
 bool CheckedInstructions::matches(Id t, Operand o) const {
-  return o == Operand::truth ? is_truth(t) : o == Operand::word ? is_word(t) : is_real(t);
+  return o == Operand::boolean_value ? is_boolean(t) : o == Operand::word ? is_word(t) : is_real(t);
 }
 void CheckedInstructions::arithmetic(const Instruction& i, std::initializer_list<Operand> operands, Operand result) {
   need(i.operands.size() == operands.size() + 2, "an instruction of another length");
@@ -195,7 +195,7 @@ void CheckedInstructions::convert(const Instruction& i) {
 
 void CheckedInstructions::dot(const Instruction& i) {
   const auto& o = i.operands;
-  need(result_.dots && o.size() == 5 && o[4] == four_codes,
+  need(result_.dots && o.size() == 5 && o[4] == packed_4x8,
        "a dot product of something else than packed 8-bit integers");
   for (const Id word : {o[0], type_of(o[2]), type_of(o[3])}) need(is_word(word), "operands of another type");
   define(o[1], o[0]);
@@ -209,9 +209,9 @@ void CheckedInstructions::extended(const Instruction& i) {
 }
 
 void CheckedInstructions::select(const Instruction& i) {
-  need(i.operands.size() == 5 && is_truth(type_of(i.operands[2])), "a condition that is no boolean");
+  need(i.operands.size() == 5 && is_boolean(type_of(i.operands[2])), "a condition that is no boolean");
   const Id t = i.operands[0];
-  need((is_word(t) || is_real(t) || is_truth(t)) && type_of(i.operands[3]) == t && type_of(i.operands[4]) == t,
+  need((is_word(t) || is_real(t) || is_boolean(t)) && type_of(i.operands[3]) == t && type_of(i.operands[4]) == t,
        "a choice among other types");
   define(i.operands[1], t);
 }

@@ -17,7 +17,7 @@ class CheckedInstructions : protected CheckedGlobals {
   void typed(const Instruction& i);
 
  private:
-  enum class Operand : std::uint8_t { truth, word, real };
+  enum class Operand : std::uint8_t { boolean_value, word, real };
   bool matches(Id t, Operand o) const;
   void arithmetic(const Instruction& i, std::initializer_list<Operand> operands, Operand result);
   void elementwise(const Instruction& i, Operand part);

@@ -101,7 +101,7 @@ class Checker : CheckedInstructions {
 
   void selection(Id after, Word depth) {
     const Instruction b = take(Opcode::branch_conditional, 3);
-    need(is_truth(type_of(b.operands[0])), "a condition that is no boolean");
+    need(is_boolean(type_of(b.operands[0])), "a condition that is no boolean");
     need(b.operands[1] != b.operands[2] && b.operands[1] != after, "a branch that does not branch");
     flow_.enter(b.operands[0]);
     {
@@ -132,7 +132,7 @@ class Checker : CheckedInstructions {
         plain(next());
       }
       const Instruction b = take(Opcode::branch_conditional, 3);
-      need(is_truth(type_of(b.operands[0])) && b.operands[2] == after && b.operands[1] != after,
+      need(is_boolean(type_of(b.operands[0])) && b.operands[2] == after && b.operands[1] != after,
            "a loop that does not end as loops do");
       flow_.enter(b.operands[0]);
       {

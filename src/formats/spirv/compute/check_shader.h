@@ -30,7 +30,7 @@ struct ShaderInterface {
   Word group_size = 1;
   bool shuffles = false;  // among the invocations of a subgroup
   bool matrices = false;  // of 16 x 16, that subgroups of 32 have
-  bool dots = false;      // of four codes of 8 bits each in two words
+  bool dots = false;      // of four 8-bit quantised values each in two words
   Word shared_bytes = 0;  // of a work group
 };
 

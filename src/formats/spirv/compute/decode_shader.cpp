@@ -7,7 +7,7 @@
 
 namespace tosaic::spirv {
 
-// Ids become registers, labels places in the list of steps; merges, which only tell how blocks nest, go.
+// Ids become registers, labels indices in the list of steps; merges, which only tell how blocks nest, go.
 class ShaderDecoder {
  public:
   explicit ShaderDecoder(std::span<const Word> words) : words_(words), registers_(words[3], 0) {

@@ -14,7 +14,7 @@ namespace {
 constexpr int by_an_ulp = 1, division_ulps = 3, root_ulps = 3;
 int power_ulps(float x) { return 3 + 2 * static_cast<int>(std::min(std::fabs(x), 150.0f)); }
 
-Word dot_of_codes(Word a, Word b) {
+Word dot_of_int8(Word a, Word b) {
   std::int32_t sum = 0;
   for (Word shift = 0; shift < 32; shift += 8)
     sum += std::int32_t{static_cast<std::int8_t>(a >> shift)} * static_cast<std::int8_t>(b >> shift);
@@ -118,7 +118,7 @@ void ShaderInvocation::step(const Step& s) {
     case Opcode::s_div: r_[s.to] = quotient(s); return;
     case Opcode::u_mul_extended:
     case Opcode::s_mul_extended: return product(s);
-    case Opcode::s_dot: r_[s.to] = dot_of_codes(a, b); return;
+    case Opcode::s_dot: r_[s.to] = dot_of_int8(a, b); return;
     case Opcode::select: r_[s.to] = a ? b : r_[s.c]; return;
     case Opcode::shift_left_logical:
     case Opcode::shift_right_logical:
@@ -146,13 +146,13 @@ Word ShaderInvocation::shared_place(Word at, Word words) {
   return undefined_ ? 0 : at;
 }
 // Four elements in two words.
-bool ShaderInvocation::is_of_halves(Word binding) const {
+bool ShaderInvocation::is_f16_matrix(Word binding) const {
   return program_.bindings_[binding].element_bytes == 2 && program_.bindings_[binding].lanes >= 4;
 }
 
 void ShaderInvocation::load(const Step& s) {
   const Word lanes = program_.bindings_[s.a].lanes, at = r_[s.b];
-  const bool halves = is_of_halves(s.a);
+  const bool halves = is_f16_matrix(s.a);
   for (Word i = 0; i < lanes; ++i) {
     Word bytes = 0, value = 0;
     if (const std::byte* from = element(s.a, std::uint64_t{at} * lanes + i, bytes)) std::memcpy(&value, from, bytes);
@@ -169,7 +169,7 @@ void ShaderInvocation::store(const Step& s) {
     std::byte* const to = element(s.to, w.index, w.element_bytes);
     if (!to) return;
     std::memcpy(&w.before, to, w.element_bytes);
-    const Word value = is_of_halves(s.to) ? r_[s.a + i / 2] >> 16 * (i % 2) : r_[s.a + i];
+    const Word value = is_f16_matrix(s.to) ? r_[s.a + i / 2] >> 16 * (i % 2) : r_[s.a + i];
     std::memcpy(to, &value, w.element_bytes);
     std::memcpy(&w.after, to, w.element_bytes);
     writes_.push_back(w);

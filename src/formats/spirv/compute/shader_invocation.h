@@ -50,7 +50,7 @@ class ShaderInvocation {
   // Memory.
   std::byte* element(Word binding, std::uint64_t index, Word& bytes);
   Word shared_place(Word at, Word words);
-  bool is_of_halves(Word binding) const;
+  bool is_f16_matrix(Word binding) const;
   void load(const Step& s);
   void store(const Step& s);
   void fetch(const Step& s);

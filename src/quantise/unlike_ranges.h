@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of unlike ranges concatenated (boxes in pixels next to scores below 1): one scale for all would leave
+// nothing of the smaller ones. Found on the samples, before scales are planned.
+#pragma once
+#include <vector>
+
+#include "quantise/quantise.h"
+#include "quantise/saturation.h"
+
+namespace tosaic {
+
+struct UnlikeRanges {
+  std::vector<char> apart;   // per node: its operands keep scales of their own
+  std::vector<char> floats;  // per node: not quantised; its result only leaves the program, as floats
+  std::vector<char> wide;    // per value: 16 bits, which hold the smaller operands, too
+};
+
+// Warns about each such call, with the ranges and the user's line.
+Result<UnlikeRanges> find_unlike_ranges(const Graph& graph, const std::vector<std::vector<Tensor>>& samples,
+                                        const QuantiseOptions& options, const Sink& sink);
+
+// Nodes that compute numbers from the program's scalars stay float.
+void keep_scalars_float(const Graph& graph, std::vector<char>& floats);
+
+// May everything that holds the tensor's quantised values have 16 bits? Products of two computed tensors want both
+// alike, and what is joined further on would draw other tensors in.
+bool may_be_wide(const Graph& graph, ValueId tensor);
+
+// Scalar constants of the program that stand among the elements of a tensor (where, masked_fill, pad) are operands of
+// unlike range, too. After calibration: what the readers cannot tell from the rest, as a mask before a softmax, shares
+// a quantised value with it and costs nothing. `unlike_ranges` grows; true: by something.
+bool find_unlike_scalars(const Graph& graph, const Saturation& saturation, const QuantiseOptions& options,
+                         UnlikeRanges& unlike_ranges, const Sink& sink);
+
+}  // namespace tosaic

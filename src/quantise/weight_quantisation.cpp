@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantise/weight_quantisation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "ir/aten_operators.h"
+#include "ir/rewriter.h"
+#include "ops/composer.h"
+#include "ops/rules/quantisation_rule.h"
+#include "quantise/quantise_weight.h"
+
+namespace tosaic {
+namespace {
+
+// What smaller matrices would save is not worth their steps.
+constexpr std::int64_t least_elements = 1 << 14;
+
+// The calls are those that torchao's quantize_ leaves in a program.
+class Coding {
+ public:
+  Coding(Graph& graph, const WeightQuantisation& how, std::vector<std::string>& small)
+      : graph_(graph), how_(how), out_(graph), c_(graph), small_(small) {
+    c_.fold(false);
+  }
+
+  Status run() {
+    Status status;
+    for (const Node& node : out_.nodes())
+      if (is_layer(node)) of_layers_.insert(node.inputs[1]);
+    out_.each([&](Node& node) {
+      if (status.ok() && is_layer(node)) status = code(node);
+      if (status.ok() && is_look_up(node)) status = read_quantised(node, 0);
+      out_.keep(std::move(node));
+    });
+    drop_dead(graph_);
+    make_names_unique(graph_);
+    return status;
+  }
+
+ private:
+  Graph& graph_;
+  const WeightQuantisation& how_;
+  Rewriter out_;
+  Composer c_;
+  std::set<ValueId> of_layers_;
+  std::map<ValueId, ValueId> reals_;    // of quantised values of a weight
+  std::map<ValueId, ValueId> rounded_;  // activations as their quantised values
+  std::vector<std::string>& small_;     // what is too small to be quantised
+
+  // A product with a constant matrix whose rows its operand's last dim meets.
+  bool is_layer(const Node& node) {
+    const FoundOp found = find_aten(node.op);
+    if (!found.rule->accumulates || node.inputs.size() < 2) return false;
+    if (found.schema->arguments.size() < 2 || found.schema->arguments[1].name != "weight") return false;
+    const Value &x = graph_[node.inputs[0]], &weight = graph_[node.inputs[1]];
+    return !x.is_constant() && x.type.dtype == DType::f32 && is_matrix(weight);
+  }
+  // Rows of a constant matrix by their numbers.
+  bool is_look_up(const Node& node) {
+    return node.op == aten::op::embedding && !graph_[node.inputs[1]].is_constant() && is_matrix(graph_[node.inputs[0]]);
+  }
+  bool is_matrix(const Value& weight) {
+    if (!weight.is_constant() || weight.type.dtype != DType::f32 || weight.type.rank() != 2) return false;
+    if (weight.type.shape.elements() >= least_elements) return true;
+    std::string what = fmt::format("'{}' ({})", weight.name, to_string(weight.type.shape));
+    if (std::ranges::find(small_, what) == small_.end()) small_.push_back(std::move(what));
+    return false;
+  }
+
+  Val named(Val made, std::string name) {
+    graph_[made.id()].name = std::move(name);
+    return made;
+  }
+
+  Status code(Node& node) {
+    TOSAIC_CHECK(read_quantised(node, 1));
+    if (how_.dynamic) node.inputs[0] = rounded(node.inputs[0]);
+    return {};
+  }
+
+  Status read_quantised(Node& node, std::size_t at) {
+    c_.set_loc(node.loc);
+    const ValueId weight = node.inputs[at];
+    if (const auto found = reals_.find(weight); found != reals_.end()) {
+      node.inputs[at] = found->second;
+      return {};
+    }
+    TOSAIC_TRY(node.inputs[at], quantised_weight(weight, node.loc));
+    reals_[weight] = node.inputs[at];
+    return {};
+  }
+
+  // What is looked up alone is not read as a whole, so it may have 8 bits, a scale for each row.
+  Result<ValueId> quantised_weight(ValueId weight, const LocRef& loc) {
+    const Value whole = graph_[weight];
+    const bool multiplied = of_layers_.contains(weight);
+    const std::int64_t n = whole.type.shape.size(0), k = whole.type.shape.size(1);
+    const std::int64_t group = multiplied && how_.group ? how_.group : k;
+    if (k % group != 0)
+      return located(error("quantise.group-size",
+                           fmt::format("rows of '{}' have {} weights, which are no groups of {}", whole.name, k, group))
+                         .hint("give --group-size a divisor"),
+                     loc);
+    const TensorType by_group{DType::f32, Shape{n * (k / group), group}, {}};
+    const Tensor quantised = quantise_weight({by_group, whole.constant}, 0, multiplied && how_.bits == 4);
+    const std::vector<double>& scales = quantised.type.scales->scale;
+    const ValueId content = graph_.add_value(whole.name + ".codes", {DType::i8, whole.type.shape, {}}, quantised.data);
+    const ValueId scale = graph_.add_value(whole.name + ".scales", {DType::f32, Shape{n, k / group}, {}},
+                                           constant_bytes(DType::f32, std::span<const double>(scales)));
+    return named(reals_of(content, scale, no_value, {1, group}), whole.name + ".real").id();
+  }
+
+  Val reals_of(ValueId quantised, ValueId scale, ValueId zero, const std::vector<std::int64_t>& block) {
+    return c_.aten(torchao::op::dequantize_affine, c_.values(std::array{quantised, scale, zero}),
+                   {{"block_size", block}, {"input_dtype", DType::i8}, {"output_dtype", DType::f32}});
+  }
+
+  ValueId rounded(ValueId v) {
+    if (const auto found = rounded_.find(v); found != rounded_.end()) return found->second;
+    const Val x = c_.value(v);
+    const std::string name = graph_[v].name;
+    std::vector<std::int64_t> row(static_cast<std::size_t>(x.rank()), 1);
+    row.back() = x.dim(-1);
+    const auto made = c_.aten_all(torchao::op::choose_qparams_affine, {x},
+                                  {{"mapping_type", std::string("ASYMMETRIC")},
+                                   {"block_size", row},
+                                   {"target_dtype", DType::i8},
+                                   {"eps", static_cast<double>(std::numeric_limits<float>::epsilon())},
+                                   {"scale_dtype", DType::f32},
+                                   {"zero_point_dtype", DType::i8},
+                                   {"keepdim", true}});
+    const Val scale = named(made[0], name + ".scale"), zero = named(made[1], name + ".zero");
+    const Val quantised = named(
+        c_.aten(torchao::op::quantize_affine, {x, scale, zero}, {{"block_size", row}, {"output_dtype", DType::i8}}),
+        name + ".codes");
+    return rounded_[v] = named(reals_of(quantised.id(), scale.id(), zero.id(), row), name + ".real").id();
+  }
+};
+
+Status code(Graph& graph, const WeightQuantisation& how, std::vector<std::string>& small) {
+  for (Node& node : graph.nodes)
+    for (Graph& body : node.regions) TOSAIC_CHECK(code(body, how, small));
+  return unless_refused([&] { return Coding(graph, how, small).run(); });
+}
+
+Diagnostic stay_floats(std::vector<std::string> small) {
+  constexpr std::size_t shown = 3;
+  const std::size_t all = small.size();
+  small.resize(std::min(all, shown));
+  Diagnostic note = warning(
+      "quantise.small-weights",
+      fmt::format("{}{} stay{} float: quantising fewer than {} weights would save little", fmt::join(small, ", "),
+                  all > shown ? fmt::format(" and {} more", all - shown) : "", all == 1 ? "s" : "", least_elements));
+  note.severity = Severity::note;
+  return note;
+}
+
+}  // namespace
+
+Status quantise_weights(Graph& graph, const WeightQuantisation& how, const std::function<void(Diagnostic)>& sink) {
+  if (how.bits == 0) return {};
+  std::vector<std::string> small;
+  TOSAIC_CHECK(code(graph, how, small));
+  if (sink && !small.empty()) sink(stay_floats(std::move(small)));
+  return {};
+}
+
+}  // namespace tosaic
