@@ -17,9 +17,12 @@ bool wrong_type(const Node& node, Mark<T> mark) {
 
 std::optional<std::string> marks_problem(const Node& node) {
   if (node.op == op::delegate && !has_mark(node, mark::region)) return "the call of a delegate names no region";
-  if (node.op.is_control_flow() &&
-      (wrong_type(node, mark::kept) || wrong_type(node, mark::floats) || wrong_type(node, mark::operands)))
-    return fmt::format("a mark of {} has another type (ir/marks.h)", node.op);
+  const bool wrong =
+      node.op.is_control_flow()
+          ? wrong_type(node, mark::kept) || wrong_type(node, mark::floats) || wrong_type(node, mark::operands)
+          : node.op.is_aten() && (wrong_type(node, mark::complex_results) || wrong_type(node, mark::exact) ||
+                                  wrong_type(node, mark::distinct));
+  if (wrong) return fmt::format("a mark of {} has another type (ir/marks.h)", node.op);
   return std::nullopt;
 }
 

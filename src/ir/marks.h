@@ -55,8 +55,8 @@ void set_mark(Node& node, Mark<T> mark, T value) {
   node.attrs.set(std::string(mark.name), std::move(value));
 }
 
-// What is wrong with the marks of control flow and of delegates' calls (other operators may have arguments of these
-// names); nullopt: nothing.
+// What is wrong with the marks of control flow, delegates' calls and PyTorch's operators (others may have arguments of
+// these names); nullopt: nothing.
 std::optional<std::string> marks_problem(const Node& node);
 
 }  // namespace tosaic

@@ -53,7 +53,7 @@ const std::map<std::string_view, Maker> makers{
     {"unpacked",
      [](Net& net) {
        return convolution(net, "conv2d", net.input(DType::f32, {1, 1, 2, 512}, -1, 1),
-                          net.constant(DType::f32, {128, 1, 1, 512}, -0.1, 0.1), DType::f32);
+                          net.constant(DType::f32, {512, 1, 1, 512}, -0.1, 0.1), DType::f32);
      }},
     {"conv_i8",
      [](Net& net) {
