@@ -70,7 +70,7 @@ std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fus
 }
 
 bool longest_epilogue(const Uses& uses, const Fusing& fusing, ValueId value,
-                  const std::function<bool(const std::vector<std::uint32_t>& nodes)>& take) {
+                      const std::function<bool(const std::vector<std::uint32_t>& nodes)>& take) {
   const Dim elements = elements_of(uses.type(value).shape);
   std::vector<std::uint32_t> path;
   for (ValueId at = value;;) {

@@ -24,6 +24,6 @@ std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fus
 // it have come together), with what serves only them: a group that `take` accepts. Shorter ones are offered until it
 // does; false: none.
 bool longest_epilogue(const Uses& uses, const Fusing& fusing, ValueId value,
-                  const std::function<bool(const std::vector<std::uint32_t>& nodes)>& take);
+                      const std::function<bool(const std::vector<std::uint32_t>& nodes)>& take);
 
 }  // namespace tosaic::plan

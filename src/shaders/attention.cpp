@@ -36,7 +36,7 @@ class Search {
     const plan::Fusing fusing{can_, most_nodes, true};
     const bool found_any =
         plan::longest_epilogue(uses_, fusing, score,
-                           [&](const auto& tail) { return ends(uses_.node(tail.back()).outputs[0], tail); }) ||
+                               [&](const auto& tail) { return ends(uses_.node(tail.back()).outputs[0], tail); }) ||
         ends(score, {});
     if (!found_any) return std::nullopt;
     return found;

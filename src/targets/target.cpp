@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/spelling.h"
 #include "base/generated_list.h"
+#include "base/spelling.h"
 
 namespace tosaic {
 

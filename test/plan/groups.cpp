@@ -43,7 +43,7 @@ TEST(Groups, ATailTakesWhatServesOnlyIt) {
   const Uses uses(graph);
   Nodes taken;
   EXPECT_TRUE(longest_epilogue(uses, all_elementwise(graph), graph.nodes[0].outputs[0],
-                           [&](const Nodes& nodes) { return taken = nodes, true; }));
+                               [&](const Nodes& nodes) { return taken = nodes, true; }));
   EXPECT_EQ(taken, (Nodes{1, 2, 3, 4, 5}));
 }
 
@@ -51,7 +51,7 @@ TEST(Groups, ShorterTailsAreOfferedUntilOneIsTaken) {
   const Graph graph = graph_of(tail);
   std::vector<Nodes> offered;
   EXPECT_FALSE(longest_epilogue(Uses(graph), all_elementwise(graph), graph.nodes[0].outputs[0],
-                            [&](const Nodes& nodes) { return offered.push_back(nodes), false; }));
+                                [&](const Nodes& nodes) { return offered.push_back(nodes), false; }));
   EXPECT_EQ(offered, (std::vector<Nodes>{{1, 2, 3, 4, 5}, {1, 2, 3, 4}, {1, 2}, {1}}));
 }
 
