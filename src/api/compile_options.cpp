@@ -240,6 +240,7 @@ const std::vector<OptionInfo>& compile_options() {
 Result<CompileOptions> compile_options_for(const std::string& target, const Options& given) {
   CompileOptions options;
   TOSAIC_TRY(options.target, find_target(target, given.text("tosa-spec")));
+  options.spec_given = !given.text("tosa-spec").empty();
   std::vector<OptionInfo> known = compile_options();
   known.insert(known.end(), options.target.options.begin(), options.target.options.end());
   TOSAIC_CHECK(known_elsewhere(options.target, known, given));

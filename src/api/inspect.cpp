@@ -138,7 +138,7 @@ Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const
       for (const auto& spec : d.specs) out.text += fmt::format("    spec {} ({} bytes)\n", spec.key, spec.value.size());
       delegates +=
           fmt::format("{}{{\"id\": {}, \"bytes\": {}", delegates.empty() ? "" : ", ", json_quote(d.id), payload.size());
-      const DelegatePayload one{plan, i, data, fmt::format("{} (delegate {})", name, i)};
+      const ProgramDelegate one{plan, i, data, fmt::format("{} (delegate {})", name, i)};
       if (const PayloadForm* form = form_of(one)) {
         TOSAIC_TRY(const Inspection inner, form->inspect(one, payload, options));
         out.text += inner.text;

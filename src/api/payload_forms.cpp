@@ -25,31 +25,31 @@ namespace {
 constexpr const char* indent = "    ";
 
 // ---- TOSA
-Result<Inspection> tosa_shown(const DelegatePayload& of, const Bytes& payload, const InspectOptions&) {
+Result<Inspection> tosa_shown(const ProgramDelegate& of, const Bytes& payload, const InspectOptions&) {
   const std::string name = of.delegate().id + " payload";
   const auto graph = tosa_graph(of.delegate(), of.data, name);
   return Inspection{graph.ok() ? inspect_tosa(*graph, payload, name).text : "", ""};
 }
-Result<Rope> tosa_whole(const DelegatePayload& of, const Bytes& payload) {
+Result<Rope> tosa_whole(const ProgramDelegate& of, const Bytes& payload) {
   if (!has_constants_outside(of.delegate())) return Rope(payload);
   TOSAIC_TRY(const Graph graph, tosa_graph(of.delegate(), of.data, of.place));
   return tosa_file::write(graph);
 }
 
 // ---- VGF
-Result<Inspection> vgf_shown(const DelegatePayload& of, const Bytes& payload, const InspectOptions&) {
+Result<Inspection> vgf_shown(const ProgramDelegate& of, const Bytes& payload, const InspectOptions&) {
   auto inner = inspect_vgf(payload, of.delegate().id + " payload");
   if (!inner.ok()) return std::move(inner.error()).at({of.place, 0, ""});
   return inner;
 }
 
 // ---- compute shaders
-Result<Inspection> shaders_shown(const DelegatePayload& of, const Bytes& payload, const InspectOptions&) {
+Result<Inspection> shaders_shown(const ProgramDelegate& of, const Bytes& payload, const InspectOptions&) {
   auto inner = inspect_vulkan(payload, of.data, indent);
   if (!inner.ok()) return std::move(inner.error()).at({of.place, 0, ""});
   return inner;
 }
-Result<Rope> shaders_whole(const DelegatePayload& of, const Bytes& payload) {
+Result<Rope> shaders_whole(const ProgramDelegate& of, const Bytes& payload) {
   const auto alone = vulkan_program::read(payload);
   if (alone.ok() || alone.error().code != "vulkan-program.constant-outside") return Rope(payload);
   TOSAIC_TRY(const vulkan_program::Program whole, vulkan_program::read(payload, found_in(of.data)));
@@ -57,11 +57,11 @@ Result<Rope> shaders_whole(const DelegatePayload& of, const Bytes& payload) {
 }
 
 // ---- chains of PyTorch's operators
-Result<Inspection> chain_shown(const DelegatePayload& of, const Bytes& payload, const InspectOptions&) {
+Result<Inspection> chain_shown(const ProgramDelegate& of, const Bytes& payload, const InspectOptions&) {
   return inspect_vulkan_backend(payload, of.place, indent);
 }
 // As the text of a graph, which `compile` and `run` read.
-Result<Rope> chain_as_text(const DelegatePayload& of, const Bytes& payload) {
+Result<Rope> chain_as_text(const ProgramDelegate& of, const Bytes& payload) {
   TOSAIC_TRY(const vulkan_backend::File file, vulkan_backend::read(payload, of.place));
   TOSAIC_TRY(const Graph graph, vulkan_backend::aten_graph(file, found_in(of.data), of.place));
   const std::string text = print(graph, ConstantText::all);
@@ -102,7 +102,7 @@ std::vector<ProgramTensor> delegate_tensors(const pte::Plan& plan, std::size_t d
 }
 
 // A payload that cannot be read is shown as that: the program around it is worth seeing all the same.
-Result<Inspection> stream_shown(const DelegatePayload& of, const Bytes& bytes, const InspectOptions& options) {
+Result<Inspection> stream_shown(const ProgramDelegate& of, const Bytes& bytes, const InspectOptions& options) {
   auto payload = vela::read(bytes);
   auto inner = payload.ok() ? inspect_ethos_u(*payload, delegate_tensors(of.plan, of.index), of.data, options, indent)
                             : Result<Inspection>(payload.error());
@@ -112,7 +112,7 @@ Result<Inspection> stream_shown(const DelegatePayload& of, const Bytes& bytes, c
                     fmt::format("{{\"error\": {}}}", json_quote(payload.error().message))};
 }
 // A stream alone is worth nothing without what the program keeps elsewhere: the file holds all of it.
-Result<Rope> stream_whole(const DelegatePayload& of, const Bytes& payload) {
+Result<Rope> stream_whole(const ProgramDelegate& of, const Bytes& payload) {
   TOSAIC_TRY(vela::Payload stream, vela::read(payload));
   if (!stream.commands.external() && !stream.weights.external()) return Rope(payload);
   TOSAIC_TRY(stream.commands.data, vela::resolve(stream.commands, "commands", &of.data));
@@ -142,7 +142,7 @@ const PayloadForm* first_form(F&& is) {
 const PayloadForm* form_of(const Bytes& payload) {
   return first_form([&](const PayloadForm& form) { return form.is(payload); });
 }
-const PayloadForm* form_of(const DelegatePayload& payload) {
+const PayloadForm* form_of(const ProgramDelegate& payload) {
   if (const PayloadForm* told = form_of(payload.delegate().payload.joined())) return told;
   return first_form([&](const PayloadForm& form) { return form.delegate == payload.delegate().id; });
 }

@@ -11,7 +11,7 @@
 namespace tosaic {
 
 // A delegate of a program.
-struct DelegatePayload {
+struct ProgramDelegate {
   const pte::Plan& plan;
   std::size_t index = 0;
   const std::map<std::string, Bytes>& data;  // what the program keeps outside of it
@@ -24,16 +24,16 @@ struct PayloadForm {
   bool (*is)(const Bytes& payload) = nullptr;
   // Lines that stand under the delegate's, and the member `member` of its JSON.
   std::string_view member;
-  Result<Inspection> (*inspect)(const DelegatePayload& of, const Bytes& payload,
+  Result<Inspection> (*inspect)(const ProgramDelegate& of, const Bytes& payload,
                                 const InspectOptions& options) = nullptr;
   // A file of its own, with all that it needs of the program. nullptr: the payload as it is.
   std::string_view ending;
-  Result<Rope> (*extract)(const DelegatePayload& of, const Bytes& payload) = nullptr;
+  Result<Rope> (*extract)(const ProgramDelegate& of, const Bytes& payload) = nullptr;
 };
 
 // The bytes say what they are: other tools' delegates may carry the same forms under names of their own.
 const PayloadForm* form_of(const Bytes& payload);
 // Or else the delegate's id does: what is damaged is its delegate's still. nullptr: unknown.
-const PayloadForm* form_of(const DelegatePayload& payload);
+const PayloadForm* form_of(const ProgramDelegate& payload);
 
 }  // namespace tosaic

@@ -35,7 +35,7 @@ QuantiseOptions how_to_quantise(const CompileOptions& options, const Graph& expo
 
 tosa::Spec spec_for(const Graph& program, const CompileOptions& options, const Sink& sink) {
   tosa::Spec spec = options.target.spec;
-  if (options.target.spec_given || options.in_integers()) return spec;
+  if (options.spec_given || options.in_integers()) return spec;
   for (const auto& [feature, dtype] : needed_extensions(program, spec)) {
     spec.add(feature);
     Diagnostic note =

@@ -15,6 +15,7 @@ namespace tosaic {
 
 struct CompileOptions {
   Target target;
+  bool spec_given = false;       // its specification, by the user: nothing is added to it then
   Options emit;                  // the target's own
   bool quantise_always = false;  // also for targets that would take floats
   QuantiseOptions quantise;

@@ -41,7 +41,6 @@ Result<Target> find_target(const std::string& name, const std::string& spec) {
       if (!spec.empty()) {
         TOSAIC_TRY(found.spec, tosa::Spec::parse(spec));
         found.spec.product = target.spec.product;
-        found.spec_given = true;
       }
       return found;
     }

@@ -71,7 +71,6 @@ struct Target {
   bool packs_int4 = false;  // quantised values of 4 bits are two in a byte, in the words of TOSA without int4
   bool keeps_quantised_weights =
       false;  // what runs the payload computes with weights that are quantised values of 4 or 8 bits times scales
-  bool spec_given = false;       // `spec`, by the user: nothing is added to it then
   bool payload_is_tosa = false;  // of another version than 1.0: what `--emit tosa=` gives, too
   bool tabled = true;            // has columns in docs/operators.md; older forms of a target that has them have none
   bool varies = false;           // its payloads run at any sizes within bounds

@@ -14,6 +14,7 @@ from executorch.exir.backend.operator_support import DontPartition, DontPartitio
 from executorch.exir.dialects._ops import ops as exir_ops
 from torch.fx.passes.operator_support import OperatorSupportBase
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from steps import assert_within, step_of
 
 import tosaic
 from tosaic.executorch import (ArmCompileSpecBuilder, ArmPartitioner, EthosUCompileSpec, EthosUPartitioner, TosaCompileSpec,
@@ -391,7 +392,7 @@ def test_what_cannot_be_delegated_takes_nothing_else_along():
     edge = to_edge_transform_and_lower(program, partitioner=[partitioner])  # raises where what was kept stays outside
     assert "aten_linear_default" not in partitioner.refused and "aten_embedding_default" in partitioner.refused
     got = tosaic.load(bytes(edge.to_executorch().buffer)).run(x)
-    torch.testing.assert_close(got, program.module()(x), rtol=0.05, atol=0.02)
+    assert_within(1.01, got, program.module()(x), of=step_of(program.module()))
 
 
 def test_what_stands_behind_an_operator_that_stays_is_quantised():
@@ -416,4 +417,4 @@ def test_what_stands_behind_an_operator_that_stays_is_quantised():
     left = [o for o in operators(edge) if "executorch_call_delegate" not in o and "quantize" not in o]
     assert len(left) == 1 and "atan2" in left[0], partitioner.refused
     got = tosaic.load(bytes(edge.to_executorch().buffer)).run(x)
-    torch.testing.assert_close(got, converted(x), atol=0.02, rtol=0)
+    assert_within(1.01, got, converted(x), of=step_of(converted))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/tosa_operators.h"
 #include "ops/definitions/bounds.h"
 
 namespace tosaic::tosa {
@@ -18,7 +19,7 @@ TypeRow row(Feature needs, DType in, DType weight, DType out, DType acc) {
 // dim or the last two.
 double largest_channel(const View& view, std::size_t channels, double zero_point) {
   const TensorType& weight = view.in(1);
-  const bool last = view.node().op.base() == "depthwise_conv2d";
+  const bool last = view.node().op == op::depthwise_conv2d;
   const auto n = static_cast<std::size_t>(weight.shape.elements());
   std::vector<double> sums(channels, 0);
   for (std::size_t k = 0; k < n; ++k)
