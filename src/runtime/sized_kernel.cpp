@@ -34,8 +34,7 @@ bool has_many_sizes(const pte::Plan& plan, std::int32_t i) {
 
 bool several_vary(const pte::Plan& plan, std::vector<std::int32_t> operands) {
   std::ranges::sort(operands);
-  const auto again = std::ranges::unique(operands);
-  operands.erase(again.begin(), again.end());
+  operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
   return std::ranges::count_if(operands, [&](std::int32_t i) { return has_many_sizes(plan, i); }) > 1;
 }
 
