@@ -10,11 +10,10 @@ def step(*tensors):
 
 
 def step_of(module):
-    """The largest of a module that PT2E converted."""
+    """The largest of a module or program that PT2E converted."""
     return max(n.args[1] for n in module.graph.nodes if "quantize_per_tensor.default" in str(n.target))
 
 
 def assert_within(steps, got, wanted, of=None):
     """No element of `got` is further than `steps` times `of` from `wanted`; `of` is by default a step of what is wanted."""
-    unit = step(*wanted) if isinstance(wanted, (list, tuple)) else step(wanted)
-    torch.testing.assert_close(got, wanted, rtol=0, atol=steps * (of or unit))
+    torch.testing.assert_close(got, wanted, rtol=0, atol=steps * (of or step(wanted)))
