@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOSA said in PyTorch: the calls of core ATen, the vocabulary of runtimes' kernels, that a TOSA node amounts to. What
-// an operator's are, its definition says (Op::core_aten, Op::in_core_aten).
+// TOSA expressed in PyTorch: the calls of core ATen, the vocabulary of runtimes' kernels, that a TOSA node amounts to.
+// What an operator's are, its definition says (Op::core_aten, Op::in_core_aten).
 #pragma once
 #include <map>
 

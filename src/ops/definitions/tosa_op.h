@@ -206,8 +206,8 @@ struct Op {
   Bounds (*bounds)(const View&, const BoundsOf& in) = nullptr;
   // Every element of the result is made of many of an operand's: in f32, where floats are narrower.
   bool accumulates = false;
-  // How it is said in core ATen (core_aten.h): by an operator that means the same of the same operands, but for the
-  // constant ones; or by the calls that this makes. False: not this node.
+  // How it is expressed in core ATen (core_aten.h): by an operator that means the same of the same operands, but for
+  // the constant ones; or by the calls that this makes. False: not this node.
   Operator core_aten = {};
   bool (*in_core_aten)(const View&, CoreAten& calls) = nullptr;
 
