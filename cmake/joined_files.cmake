@@ -4,7 +4,11 @@
 #
 # Each has names of its own in a nameless namespace, so what is called tosaic is another namespace inside tosaic in each of
 # them. Not in the headers: they come first.
-set(TOSAIC_JOINED 0 CACHE STRING "so many files of PyTorch's operators are compiled as one; 0: each alone")
+set(joined 0)
+if(DEFINED ENV{CI})
+  set(joined 16)  # there everything is compiled, and once
+endif()
+set(TOSAIC_JOINED ${joined} CACHE STRING "so many files of PyTorch's operators are compiled as one; 0: each alone")
 function(join_files target type prefix)
   set(waiting ${ARGN})
   if(NOT TOSAIC_JOINED)

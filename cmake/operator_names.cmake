@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# operator_names(target): generates ir/tosa_operators.h, ir/aten_operators.h and ir/program_operators.h with a constant for
-# each operator (ir/operator.h), and the table of all of them. TOSA's are the files of src/ops/tosa, PyTorch's the schemas
-# in those of src/ops/aten, executorch and torchao, all others lines of src/ir/program_operators.txt.
+# operator_names(target): generates ir/tosa_operators.h, ir/extension_operators.h, ir/aten_operators.h and
+# ir/program_operators.h with a constant for each operator (ir/operator.h), and the table of all of them. TOSA's are the
+# files of src/ops/tosa, tosaic's own those of src/ops/extension, PyTorch's the schemas in those of src/ops/aten,
+# executorch and torchao, all others lines of src/ir/program_operators.txt.
 #
 # As a script (cmake -P, with SOURCE and OUT) it writes them. A file that would be the same is left as it is, so that
 # nothing is built again when a lowering changes.
@@ -9,9 +10,9 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   function(operator_names target)
     set(source ${CMAKE_CURRENT_SOURCE_DIR})
     set(out ${CMAKE_BINARY_DIR}/generated/ir)
-    file(GLOB files CONFIGURE_DEPENDS ${source}/ops/tosa/*.cpp ${source}/ops/aten/*.cpp
+    file(GLOB files CONFIGURE_DEPENDS ${source}/ops/tosa/*.cpp ${source}/ops/extension/*.cpp ${source}/ops/aten/*.cpp
          ${source}/ops/executorch/*.cpp ${source}/ops/torchao/*.cpp)
-    set(made ${out}/tosa_operators.h ${out}/aten_operators.h ${out}/program_operators.h ${out}/known_operators.cpp)
+    set(made ${out}/tosa_operators.h ${out}/extension_operators.h ${out}/aten_operators.h ${out}/program_operators.h ${out}/known_operators.cpp)
     add_custom_command(OUTPUT ${made}
       COMMAND ${CMAKE_COMMAND} -DSOURCE=${source} -DOUT=${out} -P ${CMAKE_SOURCE_DIR}/cmake/operator_names.cmake
       DEPENDS ${files} ${source}/ir/program_operators.txt ${CMAKE_SOURCE_DIR}/cmake/operator_names.cmake VERBATIM)
@@ -59,6 +60,7 @@ function(add_operator header text)
     return()
   endif()
   string(REGEX REPLACE "^_operator$" "python" namespace "${space}")
+  string(REGEX REPLACE "^tosaic$" "extension" namespace "${namespace}")  # which is all of this project's
   if(namespace)
     string(APPEND namespace "::")
   endif()
@@ -79,7 +81,7 @@ endfunction()
 
 set(known "")
 set(table "")
-foreach(header tosa aten program)
+foreach(header tosa extension aten program)
   set(${header} "${heading}#pragma once\n#include \"ir/operator.h\"\n")
 endforeach()
 
@@ -87,6 +89,11 @@ file(GLOB files ${SOURCE}/ops/tosa/*.cpp)
 foreach(file ${files})
   get_filename_component(stem ${file} NAME_WE)
   add_operator(tosa "tosa.${stem}")
+endforeach()
+file(GLOB files ${SOURCE}/ops/extension/*.cpp)
+foreach(file ${files})
+  get_filename_component(stem ${file} NAME_WE)
+  add_operator(extension "tosaic.${stem}")
 endforeach()
 
 # A schema is a text that begins with a name and the type of its first argument: "add.Tensor(Tensor self, ...".
@@ -115,9 +122,11 @@ foreach(line ${lines})
 endforeach()
 
 write(tosa_operators.h "${tosa}")
+write(extension_operators.h "${extension}")
 write(aten_operators.h "${aten}")
 write(program_operators.h "${program}")
 write(known_operators.cpp "${heading}#include \"ir/aten_operators.h\"
+#include \"ir/extension_operators.h\"
 #include \"ir/program_operators.h\"
 #include \"ir/tosa_operators.h\"
 namespace tosaic {

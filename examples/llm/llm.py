@@ -3,7 +3,7 @@
 compiled, run, and compared with PyTorch.
 
     python llm.py                                       # random weights
-    python llm.py --checkpoint ~/smollm --text poem.txt --prompt "Once upon" --weights int4
+    python llm.py --checkpoint ~/smollm --text poem.txt --prompt "Once upon" --weights int4 --samples book.txt
 
 A checkpoint is a folder with config.json and *.safetensors (Llama, Mistral, Qwen2, Qwen3, SmolLM, SmolLM3, the text of
 Gemma3), and tokenizer.json where text is to be read, for which the package `tokenizers` is needed; else tokens are the
@@ -21,6 +21,9 @@ from checkpoint import from_checkpoint  # noqa: E402
 from decoder import Shape, random_decoder  # noqa: E402
 
 import tosaic  # noqa: E402
+
+
+MOST_SAMPLES = 8192  # tokens
 
 
 class Bytes:
@@ -50,11 +53,15 @@ def exported(model, tokens):
         return torch.export.export(model, inputs, strict=False)
 
 
-def compiled(model, sizes, **options):
+def compiled(model, sizes, samples=(), **options):
     """Its program: `decode` takes one token; `prefill`, `prefill_16` and so on take as many as `sizes` say, the most first.
-    All write one cache."""
+    All write one cache. Weights of 4 bits are rounded on `samples`, tokens as they are met: what the first method reads of
+    them says it for all."""
     sizes = sorted({min(size, model.shape.context) for size in sizes} - {1}, reverse=True)
     methods = {f"prefill_{size}" if i else "prefill": exported(model, size) for i, size in enumerate(sizes)}
+    if sizes and len(samples) >= sizes[0]:
+        parts = [samples[i:i + sizes[0]] for i in range(0, len(samples) - sizes[0] + 1, sizes[0])]
+        options["calibration"] = {"prefill": [(torch.tensor([part]), torch.arange(sizes[0])) for part in parts]}
     return tosaic.compile(methods | {"decode": exported(model, 1)}, target="tosa-fp", **options)
 
 
@@ -112,6 +119,7 @@ def main(arguments=None):
                         help="tokens of a prompt that are taken together, a method for each: 128,16")
     parser.add_argument("--weights", default="", help="int8 or int4: codes, in groups of 32")
     parser.add_argument("--quantize", default="", help="dynamic-int8: activations, too")
+    parser.add_argument("--samples", type=pathlib.Path, help="a text on which weights of 4 bits are rounded, not that of --text")
     parser.add_argument("--prompt", default="The quick brown fox")
     parser.add_argument("--tokens", type=int, default=16, help="to generate")
     parser.add_argument("--text", type=pathlib.Path, help="a text for the perplexity; else a few sentences")
@@ -123,7 +131,8 @@ def main(arguments=None):
     file = args.checkpoint and args.checkpoint / "tokenizer.json"
     tokenizer = Tokens(file) if file and file.exists() else Bytes()
     options = {name: value for name, value in (("weights", args.weights), ("quantize", args.quantize)) if value}
-    artifact = compiled(model, args.at_once, **options)
+    samples = tokenizer.encode(args.samples.read_text())[:MOST_SAMPLES] if args.samples else []
+    artifact = compiled(model, args.at_once, samples, **options)
     artifact.save(args.output)
     print(f"{args.output}: {args.output.stat().st_size / 1e6:.1f} MB")
     run = Runner(artifact)

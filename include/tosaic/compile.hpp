@@ -17,9 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "tosaic/comparison.hpp"
 #include "tosaic/estimate.hpp"
 #include "tosaic/options.hpp"
 #include "tosaic/program.hpp"
+#include "tosaic/tuning.hpp"
 
 namespace tosaic {
 
@@ -167,6 +169,21 @@ TOSAIC_API Result<PrintedPlan> plan(const Program& program, const std::string& t
 // `in_pieces`: composites stay whole, and float.
 TOSAIC_API Result<std::string> annotation(const Program& program, const std::string& target,
                                           const Options& options = {}, bool in_pieces = true);
+
+// Where the program loses accuracy in integers, layer by layer: `compile` with the same arguments, held against the
+// float program. What is compared is the integer TOSA that the target would be given, run on the CPU; what stays float
+// is compared, too. `shown`: the samples to compare on; without them the first 8 of those that it is calibrated with.
+// Errors: those of `compile` before it emits, compare.*.
+TOSAIC_API Result<Comparison> compare(const Program& program, const std::string& target, const Options& options = {},
+                                      const Callbacks& callbacks = {}, const SampleSource& samples = {},
+                                      const SampleSource& shown = {});
+
+// Which calls get 16 bits in an int8 program, so that it is as accurate as asked for, or no more expensive: found by
+// measuring, and the plan for the option `plan`. Samples as for `compare`, but 16 from all over the calibration (of a
+// program with states the first). Errors: tune.*, those of `compare`.
+TOSAIC_API Result<Tuning> tune(const Program& program, const std::string& target, const Options& options,
+                               const std::optional<Budget>& budget, const Callbacks& callbacks = {},
+                               const SampleSource& samples = {}, const SampleSource& shown = {});
 
 // What `supports` says as far as the placements go, with the numbers of an Artifact: calibrated with the program's own
 // examples or, where it has none, with made-up ones. It has no piece `pte`.

@@ -26,6 +26,7 @@ struct OptionInfo {
   std::int64_t lowest = 0, highest = 0;  // of a number
   std::string placeholder;               // "NAME"; empty: by kind
   std::string alias;                     // another spelling; empty: none
+  bool of_integers = false;              // it decides which integers a program of floats becomes
 };
 
 // options.set("quantize", "int16x8").set("threads", 2).set("vela-flags", {"--optimise=Size"})

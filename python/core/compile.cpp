@@ -37,12 +37,18 @@ class Calls {
   }
 
   const MethodSamples& samples() const { return samples_; }
+  // Of a program with one method; empty: none are given.
+  SampleSource only_samples() const { return samples_.empty() ? SampleSource() : samples_.front().second; }
 
   // The result, unless Python raised something.
   template <class T>
   T end(Result<T> result) {
-    if (raised_ != nullptr) std::rethrow_exception(raised_);
+    rethrow();
     return value_of(std::move(result));
+  }
+
+  void rethrow() const {
+    if (raised_ != nullptr) std::rethrow_exception(raised_);
   }
 
   std::vector<Diagnostic> said;
@@ -149,6 +155,60 @@ void bind_compile(nb::module_& m) {
       "The artifact, and what was said. Samples by the method's name, empty for the only one: a file's path, or what "
       "owns "
       "the memory and its tensors as (address, dtype, sizes, strides).");
+  nb::class_<Comparison>(m, "Comparison", "Where a program loses accuracy in integers.")
+      .def(
+          "text", [](const Comparison& c, std::size_t limit) { return comparison_text(c, limit); }, nb::arg("limit"),
+          "As a table of the worst layers; 0: of all.")
+      .def("json", &comparison_json, "All of it.");
+  m.def(
+      "compare",
+      [](const Program& program, const std::string& target, const nb::dict& options, nb::object progress,
+         const nb::dict& samples, const nb::dict& shown) {
+        const Options how = options_of(options);
+        Calls calls(program, std::move(progress), samples), others(program, nb::none(), shown);
+        auto found = unlocked([&] {
+          return compare(program, target, how, calls.callbacks(), calls.only_samples(), others.only_samples());
+        });
+        others.rethrow();
+        Comparison value = calls.end(std::move(found));
+        return nb::make_tuple(std::move(value), calls.said);
+      },
+      nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("progress").none(), nb::arg("samples"),
+      nb::arg("shown"),
+      nb::sig("def compare(program: Program, target: str, options: dict[str, list[str]], "
+              "progress: collections.abc.Callable[[str, int, int], object] | None, "
+              "samples: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
+              "tuple[int, ...] | None]]]] | str], "
+              "shown: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
+              "tuple[int, ...] | None]]]] | str]) -> tuple[Comparison, list[Diagnostic]]"),
+      "The comparison, and what was said. Samples as of `compile`; `shown`: those to compare on.");
+  nb::class_<Tuning>(m, "Tuning", "Which calls of an int8 program get 16 bits.")
+      .def("text", &tuning_text, "As a table.")
+      .def("json", &tuning_json, "All of it.");
+  m.def(
+      "tune",
+      [](const Program& program, const std::string& target, const nb::dict& options, const std::string& budget,
+         nb::object progress, const nb::dict& samples, const nb::dict& shown) {
+        const Options how = options_of(options);
+        std::optional<Budget> asked;
+        if (!budget.empty()) asked = value_of(read_budget(budget));
+        Calls calls(program, std::move(progress), samples), others(program, nb::none(), shown);
+        auto found = unlocked([&] {
+          return tune(program, target, how, asked, calls.callbacks(), calls.only_samples(), others.only_samples());
+        });
+        others.rethrow();
+        Tuning value = calls.end(std::move(found));
+        return nb::make_tuple(std::move(value), calls.said);
+      },
+      nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("budget"), nb::arg("progress").none(),
+      nb::arg("samples"), nb::arg("shown"),
+      nb::sig("def tune(program: Program, target: str, options: dict[str, list[str]], budget: str, "
+              "progress: collections.abc.Callable[[str, int, int], object] | None, "
+              "samples: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
+              "tuple[int, ...] | None]]]] | str], "
+              "shown: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
+              "tuple[int, ...] | None]]]] | str]) -> tuple[Tuning, list[Diagnostic]]"),
+      "What was measured and chosen, and what was said. `budget` may be empty. Samples as of `compare`.");
   m.def(
       "piece_in_file", [](const std::string& path) { return value_of(piece_in_file(path)); }, nb::arg("path"),
       "The piece that a file holds, as its ending says; \"manifest\" of .json.");

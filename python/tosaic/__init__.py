@@ -12,16 +12,18 @@ PyTorch is imported only for its own objects; paths need none.
 from . import _core, tosa
 from ._artifact import Artifact, Explanation, Summary
 from ._bundle import check
-from ._compile import compile, explain, plan, supports
+from ._comparison import Comparison
+from ._compile import compare, compile, explain, plan, supports, tune
 from ._core import Argument, CaseOutcome, Diagnostic, Dimension, NodeVerdict, NpuEstimate, NpuLayer, OperatorInfo
 from ._core import OptionInfo, TargetInfo, TensorInfo, explain_error, operators, targets
 from ._errors import CompileWarning, Error
 from ._lowering import lowering
 from ._program import Program
 from ._session import OperationTime, Session, load
+from ._tuning import Tuning
 
 __version__ = _core.version()
-__all__ = ["Argument", "Artifact", "CaseOutcome", "CompileWarning", "Diagnostic", "Dimension", "Error", "Explanation",
+__all__ = ["Argument", "Artifact", "CaseOutcome", "Comparison", "CompileWarning", "Diagnostic", "Dimension", "Error", "Explanation",
            "NodeVerdict", "NpuEstimate", "NpuLayer", "OperationTime", "OperatorInfo", "OptionInfo", "Program", "Session", "Summary",
-           "TargetInfo", "TensorInfo", "check", "compile", "explain", "explain_error", "load", "lowering", "operators", "plan",
-           "supports", "targets", "tosa"]
+           "TargetInfo", "TensorInfo", "Tuning", "check", "compare", "compile", "explain", "explain_error", "load", "lowering",
+           "operators", "plan", "supports", "targets", "tosa", "tune"]

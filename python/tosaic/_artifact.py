@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -17,6 +17,8 @@ from ._text import size_text
 
 if TYPE_CHECKING:
     import pandas
+
+    from ._comparison import Comparison
 
 
 class Summary:
@@ -98,8 +100,8 @@ class Artifact:
         summary: the `Summary`.
     """
 
-    def __init__(self, core: _core.Artifact, program: Program) -> None:
-        self._core, self._program = core, program
+    def __init__(self, core: _core.Artifact, program: Program, compared: Callable[..., Comparison] | None = None) -> None:
+        self._core, self._program, self._compared = core, program, compared
         self.summary = Summary(program, core.summary())
         self._session: Session | None = None  # of `run`
 
@@ -180,6 +182,21 @@ class Artifact:
         return self._session.run(*args, **kwargs)
 
     __call__ = run
+
+    def compare(self, samples: Any = None, *, progress: bool | None = None) -> Comparison:
+        """Where it loses accuracy, layer by layer: `tosaic.compare` with the arguments that it was compiled with. The
+        program is calibrated again, so `calibration` must not have been an iterator.
+
+        Args:
+            samples: what to compare on, as `calibration` of `compile`; None: the first 8 samples of the calibration.
+
+        Raises:
+            Error: compare.*, and what `tosaic.compare` raises.
+        """
+        if self._compared is None:
+            raise Error(code="compare.calibration", message="it is not known how the artifact was compiled",
+                        help="tosaic.compare(model, ..., calibration=[...])")
+        return self._compared(samples, progress)
 
     def __repr__(self) -> str:
         return f"<tosaic.Artifact {self.summary}>"

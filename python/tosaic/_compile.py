@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compile, explain, supports, plan: the questions one can ask."""
+"""compile, compare, explain, supports, plan, tune: the questions one can ask."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _core
 from ._artifact import Artifact, Explanation
 from ._calibration import samples_for
+from ._comparison import Comparison
 from ._compile_options import CompileOptions
-from ._errors import CompileWarning, tell
+from ._errors import CompileWarning, Error, tell
 from ._options import options_of, options_page
 from ._program import Program
 from ._progress import bar_for
+from ._tuning import Tuning
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -66,8 +68,8 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
         example_kwargs: a module's: the call's keyword arguments.
         dynamic_shapes: a module's, as `torch.export.export` takes them: sizes that may vary, with upper bounds.
         target: a name of `tosaic.targets()`: "tosa-int", "tosa-fp", "vgf", "ethos-u55-128", ...
-        calibration: for integer targets: an iterable of calls as the module is called, each a tensor, a tuple of arguments,
-            a dict of arguments by name, or both, `((x,), {"mask": m})` (batches of a loader are split into calls of the
+        calibration: for integer targets, and `weights="int4"` of others: an iterable of calls as the module is called,
+            each a tensor, a tuple of arguments, a dict of arguments by name, or both, `((x,), {"mask": m})` (batches of a loader are split into calls of the
             program's size); or a path, as the command line takes it: a `.npz` with one array per input,
             samples stacked along a new first axis, a `.npy`, or a folder of these. None: the example inputs stored in the
             program, with a warning: they are often random. Of several methods a dict of these by the methods' names; what it leaves out takes the stored inputs.
@@ -85,12 +87,8 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     """
     _find_tools()
     program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
-    bar = bar_for(progress)
-    try:
+    with bar_for(progress) as bar:
         core, said = _core.compile(program._core, target, options_of(options), bar, samples_for(calibration, program))
-    finally:
-        if bar is not None:
-            bar.close()
     tell(said, stacklevel=4)
     for d in said:  # a note to those who chose the file; here the example may be there for its sizes alone
         if d.code == "calibrate.stored-samples" and calibration is None:
@@ -98,7 +96,65 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
                                          "  help: calibration=[...] takes typical inputs, as the module is called; "
                                          "calibration=[example_inputs] says that these are", d), stacklevel=3)
             break
-    return Artifact(core, program)
+    return Artifact(core, program, functools.partial(_compared, program, target, options_of(options), calibration))
+
+
+def _kept(calibration: Any) -> Any:
+    return list(calibration) if isinstance(calibration, Iterator) else calibration
+
+
+def _compared(program: Program, target: str, options: dict[str, list[str]], calibration: Any, samples: Any,
+              progress: bool | None, stacklevel: int = 4) -> Comparison:
+    if isinstance(calibration, Iterator):
+        raise Error(code="compare.calibration", message="the calibration was an iterator, which is used up",
+                    help="give compile a list: calibration=list(...); or tosaic.compare(model, ..., calibration=...)")
+    with bar_for(progress) as bar:
+        core, said = _core.compare(program._core, target, options, bar, samples_for(calibration, program),
+                                   samples_for(samples, program))
+    tell(said, stacklevel=stacklevel)
+    return Comparison(core)
+
+
+@_in_either_order
+def compare(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, calibration: Any = None, samples: Any = None,
+            example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None, progress: bool | None = None,
+            **options: Unpack[CompileOptions]) -> Comparison:
+    """Where the program loses accuracy in integers, layer by layer, and which option helps. Arguments as of `compile`.
+
+    Args:
+        samples: what to compare on, in the form of `calibration`; None: the first 8 samples of the calibration.
+
+    Raises:
+        Error: compare.*, program.*, target.unknown, option.*, calibrate.*, quantise.*.
+    """
+    program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
+    return _compared(program, target, options_of(options), _kept(calibration), samples, progress)
+
+
+@_in_either_order
+def tune(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, budget: str = "", calibration: Any = None,
+         samples: Any = None, example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None,
+         progress: bool | None = None, **options: Unpack[CompileOptions]) -> Tuning:
+    """Which calls of an int8 program get 16 bits, so that it is as accurate as asked for, or no more expensive. Found by
+    measuring. Arguments as of `compile`.
+
+    Args:
+        budget: "snr>=30": so many dB of signal to noise in the worst output, as cheaply as possible. "cycles<=1.15x": as
+            accurate as possible at that cost, against int8 (Ethos-U: Vela's cycles; other targets: "bytes<=1.15x" of
+            activations). Empty: nothing is chosen, and the table shows what there is.
+        samples: what to measure on, in the form of `calibration`; None: 16 samples from all over the calibration (of a
+            program with states the first).
+
+    Raises:
+        Error: tune.*, and what `compare` raises.
+    """
+    _find_tools()
+    program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
+    with bar_for(progress) as bar:
+        core, said = _core.tune(program._core, target, options_of(options), budget, bar,
+                                samples_for(_kept(calibration), program), samples_for(samples, program))
+    tell(said, stacklevel=4)
+    return Tuning(core)
 
 
 @_in_either_order

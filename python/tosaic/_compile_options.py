@@ -14,6 +14,9 @@ class CompileOptions(TypedDict, total=False):
     quantise: Literal['auto', 'int8', 'int16x8', 'dynamic-int8'] | None
     io: Literal['float', 'quantized'] | None
     observer: Literal['histogram', 'minmax'] | None
+    bias_correction: bool | None
+    rounding: Literal['auto', 'nearest', 'least-squares'] | None
+    widen_steep: bool | None
     weights: Literal['per-channel', 'per-tensor', 'int4', 'int8'] | None
     group_size: int | None
     plan: str | PathLike[str] | None

@@ -401,6 +401,34 @@ def compile(program: Program, target: str, options: dict[str, list[str]], progre
     The artifact, and what was said. Samples by the method's name, empty for the only one: a file's path, or what owns the memory and its tensors as (address, dtype, sizes, strides).
     """
 
+class Comparison:
+    """Where a program loses accuracy in integers."""
+
+    def text(self, limit: int) -> str:
+        """As a table of the worst layers; 0: of all."""
+
+    def json(self) -> str:
+        """All of it."""
+
+def compare(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], shown: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str]) -> tuple[Comparison, list[Diagnostic]]:
+    """
+    The comparison, and what was said. Samples as of `compile`; `shown`: those to compare on.
+    """
+
+class Tuning:
+    """Which calls of an int8 program get 16 bits."""
+
+    def text(self) -> str:
+        """As a table."""
+
+    def json(self) -> str:
+        """All of it."""
+
+def tune(program: Program, target: str, options: dict[str, list[str]], budget: str, progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], shown: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str]) -> tuple[Tuning, list[Diagnostic]]:
+    """
+    What was measured and chosen, and what was said. `budget` may be empty. Samples as of `compare`.
+    """
+
 def piece_in_file(path: str) -> str:
     """The piece that a file holds, as its ending says; "manifest" of .json."""
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Iterator
 
 
 def _somebody_looks() -> bool:
@@ -82,6 +84,12 @@ def _tqdm(stage: str, total: int):
     return tqdm(total=total, desc=stage, leave=False)
 
 
-def bar_for(progress: bool | None) -> Bar | None:
-    """`progress`: True: a bar, False: none, None: where somebody looks."""
-    return Bar() if progress or (progress is None and _somebody_looks()) else None
+@contextlib.contextmanager
+def bar_for(progress: bool | None) -> Iterator[Bar | None]:
+    """`progress`: True: a bar, False: none, None: where somebody looks. It is closed whatever happens."""
+    bar = Bar() if progress or (progress is None and _somebody_looks()) else None
+    try:
+        yield bar
+    finally:
+        if bar is not None:
+            bar.close()

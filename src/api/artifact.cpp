@@ -238,6 +238,20 @@ Result<SamplesOfMethods> by_method(const Program& program, std::vector<std::pair
   return found;
 }
 
+Result<SamplesOfMethods> of_only_method(const Program& program, const SampleSource& samples) {
+  std::vector<std::pair<std::string, SamplesFor>> sources;
+  sources.emplace_back("", samples_from(samples));
+  return by_method(program, std::move(sources));
+}
+
+Result<CompileCallbacks> callbacks_of(const Program& program, const Callbacks& callbacks, const SampleSource& samples) {
+  TOSAIC_TRY(SamplesOfMethods given, of_only_method(program, samples));
+  const Sink sink = [&callbacks](const Diagnostic& message) {
+    if (callbacks.message) callbacks.message(message);
+  };
+  return CompileCallbacks{sink, std::move(given), callbacks.progress, callbacks.cancelled};
+}
+
 Result<Artifact> make_artifact(const Program& program, const std::string& target, const Options& options,
                                const Callbacks& callbacks, SamplesOfMethods samples, Request request) {
   if (program.methods().empty()) return no_program();
@@ -273,9 +287,7 @@ SampleSource samples_of(std::vector<std::vector<OwnedTensor>> samples) {
 Result<Artifact> compile(const Program& program, const std::string& target, const Options& options,
                          const Callbacks& callbacks, const SampleSource& samples) {
   return guarded(program.name(), [&]() -> Result<Artifact> {
-    std::vector<std::pair<std::string, SamplesFor>> sources;
-    sources.emplace_back("", samples_from(samples));
-    TOSAIC_TRY(SamplesOfMethods given, by_method(program, std::move(sources)));
+    TOSAIC_TRY(SamplesOfMethods given, of_only_method(program, samples));
     return make_artifact(program, target, options, callbacks, std::move(given), {});
   });
 }

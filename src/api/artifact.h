@@ -32,5 +32,8 @@ Result<const Method*> method_of_samples(const Program& program, const std::strin
 // Samples by method; without a name they are those of the only one. Error: calibrate.methods.
 Result<SamplesOfMethods> by_method(const Program& program, std::vector<std::pair<std::string, SamplesFor>> samples);
 SamplesFor samples_from(const SampleSource& source);
+Result<SamplesOfMethods> of_only_method(const Program& program, const SampleSource& samples);
+// What the stages call for a question about the only method. `callbacks` must outlive it.
+Result<CompileCallbacks> callbacks_of(const Program& program, const Callbacks& callbacks, const SampleSource& samples);
 
 }  // namespace tosaic

@@ -178,6 +178,15 @@ std::vector<std::pair<std::string, SamplesFor>> sample_files(const CompileReques
   return samples;
 }
 
+// What is wrong with samples is wrong in the file that they come from, where that is one.
+Diagnostic in_file_of_samples(Diagnostic why, const CompileRequest& request) {
+  std::vector<std::string> files;
+  if (!request.calibrate.empty()) files.push_back(request.calibrate);
+  for (const auto& [method, path] : request.calibrate_methods) files.push_back(path);
+  if (files.size() == 1 && why.code.starts_with("calibrate.") && why.place.file.empty()) why.place.file = files[0];
+  return why;
+}
+
 }  // namespace
 
 Result<std::string> piece_in_file(const std::string& path) {
@@ -202,9 +211,10 @@ Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbac
     if (const auto known = compile_options_for(request.target, options); !known.ok()) return known.error();
     TOSAIC_TRY(const Program program, read_model(request, callbacks.message));
     TOSAIC_TRY(SamplesOfMethods samples, by_method(program, sample_files(request)));
-    TOSAIC_TRY(Artifact artifact, make_artifact(program, request.target, options, callbacks, std::move(samples),
-                                                {.written_at_once = true}));
-    TOSAIC_CHECK(write_results(outputs, request, wanted, artifact, callbacks.message));
+    Result<Artifact> artifact =
+        make_artifact(program, request.target, options, callbacks, std::move(samples), {.written_at_once = true});
+    if (!artifact.ok()) return in_file_of_samples(std::move(artifact.error()), request);
+    TOSAIC_CHECK(write_results(outputs, request, wanted, *artifact, callbacks.message));
     return artifact;
   });
 }

@@ -51,6 +51,33 @@ std::vector<GeneralOption> options_of_integers() {
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.observer = from.text(name) == "minmax" ? Observer::minmax : Observer::histogram;
        }},
+      {{.name = "bias-correction",
+        .kind = Kind::flag,
+        .default_value = "true",
+        .sentence = "leave biases as they are; else they take back what the rounding of weights adds to the mean of "
+                    "each channel"},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantise.bias_correction = from.flag(name);
+       }},
+      {{.name = "rounding",
+        .kind = Kind::text,
+        .default_value = "auto",
+        .sentence = "of weights: each to the nearest quantised value, or least-squares: together, such that the sums "
+                    "that they go into have the least error on the samples; auto: that for weights of 4 bits",
+        .allowed = {"auto", "nearest", "least-squares"}},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantise.rounding = from.text(name) == "nearest"         ? Rounding::nearest
+                                : from.text(name) == "least-squares" ? Rounding::least_squares
+                                                                     : Rounding::by_width;
+       }},
+      {{.name = "widen-steep",
+        .kind = Kind::flag,
+        .default_value = "true",
+        .sentence = "keep 8 bits for operands of functions that are steep there (the root of a sum of squares), which "
+                    "else take 16"},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantise.widen_steep = from.flag(name);
+       }},
       {{.name = "weights",
         .kind = Kind::text,
         .default_value = "per-channel",
@@ -102,13 +129,15 @@ std::vector<GeneralOption> options_of_all() {
       {{.name = "tosa-spec",
         .kind = Kind::text,
         .sentence = "replaces the target's specification, e.g. TOSA-1.0+INT",
-        .placeholder = "SPEC"},
+        .placeholder = "SPEC",
+        .of_integers = true},
        nullptr},  // read with the target, below
       {{.name = "sizes",
         .kind = Kind::list,
         .sentence = "of a program with dynamic sizes: dimension DIM of INPUT is SIZE, or its upper bound, max; several "
                     "with commas make a method each; also by the name of the size's symbol",
-        .placeholder = "INPUT.DIM=SIZE"},
+        .placeholder = "INPUT.DIM=SIZE",
+        .of_integers = true},
        [](CompileOptions& to, const Options& from, const std::string& name) { to.sizes = from.list(name); }},
       {{.name = "require-full-delegation",
         .kind = Kind::flag,
@@ -150,7 +179,8 @@ std::vector<GeneralOption> options_of_all() {
         .default_value = "0",
         .sentence = "threads for calibration, 0: all cores (results do not depend on it)",
         .lowest = 0,
-        .highest = SessionOptions::most_threads},
+        .highest = SessionOptions::most_threads,
+        .of_integers = true},
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.threads = static_cast<int>(from.number(name));
        }}};
@@ -159,6 +189,7 @@ std::vector<GeneralOption> options_of_all() {
 const std::vector<GeneralOption>& table() {
   static const std::vector<GeneralOption> rows = [] {
     std::vector<GeneralOption> list = options_of_integers();
+    for (GeneralOption& option : list) option.info.of_integers = true;
     for (const GeneralOption& option : options_of_all()) list.push_back(option);
     return list;
   }();
@@ -222,7 +253,7 @@ Status settle_weights(CompileOptions& to) {
   if (to.in_integers()) to.weight_quantisation = {};
   // 4 bits are also what a program may mean whose own conversions made integers: that is known when it is read.
   const bool of_floats = to.weight_quantisation.dynamic || to.emit.text("weights") == "int8";
-  if (of_floats && !to.target.keeps_quantised_weights) return no_quantised_weights(to.target);
+  if (of_floats && !to.target.keeps_quantised_weights()) return no_quantised_weights(to.target);
   return {};
 }
 

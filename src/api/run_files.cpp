@@ -82,7 +82,8 @@ std::string json_number(double number) {
 
 Shown shown(const Literal& value) {
   auto tensor = [](DType type, std::vector<std::int64_t> shape, const auto& elements) {
-    return Tensor{{type, Shape(std::move(shape)), {}}, constant_bytes(type, elements)};
+    Bytes content = constant_bytes(type, elements);
+    return Tensor{{type, Shape(std::move(shape)), {}}, std::move(content)};
   };
   using Ints = std::vector<std::int64_t>;
   using Reals = std::vector<double>;

@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "cpu/matrix/attention.h"
 #include "cpu/matrix/computed_weights.h"
+#include "cpu/rows/rows.h"
 #include "cpu/widen.h"
 #include "ir/aligned.h"
+#include "ops/definitions/extension.h"
+#include "plan/raise_definitions.h"
 
 namespace tosaic::cpu {
 
@@ -14,7 +18,6 @@ Status Compiled::plan_steps(const Options& options) {
   pool = &ThreadPool::shared(options.threads);
   Planning planning(graph, options.observed, pool->threads());
   planning.lasting_weights = options.lasting_weights;
-  planning.quantised_weights = &quantised_weights;
   const auto count = static_cast<std::uint32_t>(graph.nodes.size());
   for (const KernelRow& row : kernel_rows())
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -25,7 +28,8 @@ Status Compiled::plan_steps(const Options& options) {
     if (!planning.taken[n])
       return located(error("cpu.unsupported", fmt::format("no kernel runs {}", graph.nodes[n].op)), graph.nodes[n].loc);
 
-  quantised_weights.clear();  // their products have them
+  // Kernels have them, and give them back when they are packed.
+  for (const auto& [values, scales] : planning.packed_operands) graph[values].constant = graph[scales].constant = {};
 
   // A step stands where its last node stood: everything it reads was then computed, and only its last value is
   // read by others.
@@ -78,7 +82,7 @@ void Compiled::find_in_place() {
 
 Result<std::shared_ptr<const Compiled>> Compiled::of(const Graph& graph, const Options& options) {
   auto made = std::make_shared<Compiled>();
-  made->graph = graph;
+  made->graph = extension::in_tosa(graph).value_or(graph);
   for (ValueId v : graph.inputs) made->input_types.push_back(graph[v].type);
   for (ValueId v : graph.outputs) made->output_types.push_back(graph[v].type);
   // Constants of a mapped file may lie at any byte; kernels want them aligned.
@@ -86,9 +90,11 @@ Result<std::shared_ptr<const Compiled>> Compiled::of(const Graph& graph, const O
     if (value.is_constant() && !aligned_for(value.type, value.constant.data()))
       value.constant = Bytes::copy(value.constant.data(), value.constant.size());
   widen_narrow_floats(made->graph);
-  if (options.computes_weights) {
-    TOSAIC_TRY(made->quantised_weights, compute_weights(made->graph, options.observed, options.lasting_weights));
-  }
+  if (options.computes_weights) TOSAIC_CHECK(compute_weights(made->graph, options.observed));
+  const auto has_kernel = [](const Graph& all, const Node& node) {
+    return has_row_kernel(all, node) || has_attention_kernel(all, node);
+  };
+  plan::raise_definitions(made->graph, has_kernel, options.observed);
   TOSAIC_CHECK(made->plan_steps(options));
   return std::shared_ptr<const Compiled>(std::move(made));
 }

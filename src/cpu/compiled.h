@@ -16,7 +16,6 @@ struct Compiled {
   std::vector<std::vector<ValueId>> observed_after;  // by step
   std::vector<ValueId> observed_at_start;            // graph inputs and constants
   plan::Memory memory;
-  QuantisedWeights quantised_weights;
   // An input and an output that may be one memory: nothing reads the input when the output is written.
   struct InPlace {
     std::uint32_t input, output;

@@ -4,9 +4,11 @@
 #include "cpu/elementwise/reduce.h"
 #include "cpu/fallback.h"
 #include "cpu/layout/layout.h"
+#include "cpu/matrix/attention.h"
 #include "cpu/matrix/matmul.h"
 #include "cpu/matrix/quantised_product.h"
 #include "cpu/matrix/unpacked_product.h"
+#include "cpu/rows/rows.h"
 #include "cpu/step.h"
 #include "cpu/window/conv.h"
 #include "cpu/window/depthwise.h"
@@ -24,7 +26,12 @@ std::span<const KernelRow> kernel_rows() {
       {.name = "conv_i16", .take = take_conv_i16},
       {.name = "conv_f32", .take = take_conv_f32},
       {.name = "depthwise", .take = take_depthwise},
+      {.name = "attention", .take = take_attention},
       {.name = "matmul", .take = take_matmul},
+      {.name = "softmax", .take = take_softmax},
+      {.name = "layer_norm", .take = take_layer_norm},
+      {.name = "rms_norm", .take = take_rms_norm},
+      {.name = "quantise_rows", .take = take_quantise_rows},
       {.name = "pool", .take = take_pool},
       {.name = "reduction", .take = take_reduction},
       {.name = "layout", .take = take_layout},

@@ -18,7 +18,6 @@
 namespace tosaic::cpu {
 
 class QuantisedWeight;
-using QuantisedWeights = std::map<ValueId, std::shared_ptr<const QuantisedWeight>>;
 
 // What a step sees at run time.
 struct Frame {
@@ -59,7 +58,8 @@ struct Planning : plan::Uses {
   std::vector<bool> taken;       // nodes that belong to a step
   std::vector<Step> steps;
   std::vector<plan::Alias> aliases;
-  const QuantisedWeights* quantised_weights = nullptr;  // by the value that a product reads
+  std::map<ValueId, std::shared_ptr<QuantisedWeight>> quantised_weights;  // by their values
+  std::vector<std::pair<ValueId, ValueId>> packed_operands;               // the values and scales of these
 
   Planning(const Graph& g, std::span<const ValueId> observed, int thread_count)
       : Uses(g, observed), threads(thread_count), taken(g.nodes.size(), false) {}

@@ -7,7 +7,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "ir/aligned.h"
-#include "ops/definitions/tosa_op.h"
+#include "ops/definitions/extension.h"
 
 namespace tosaic::interp {
 namespace {
@@ -122,6 +122,7 @@ Status check_inputs(const Graph& graph, const std::vector<Tensor>& inputs, bool 
 }  // namespace
 
 Result<std::vector<Tensor>> run(const Graph& graph, std::vector<Tensor> inputs, const Options& options) {
+  if (const auto in_tosa = extension::in_tosa(graph)) return run(*in_tosa, std::move(inputs), options);
   TOSAIC_CHECK(check_inputs(graph, inputs, options.precise));
   tosa::Variables own;
   return Interpreter(options.precise, options.variables ? *options.variables : own).run(graph, std::move(inputs));

@@ -165,9 +165,12 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
   for (ValueId v : aten.inputs) out.inputs.push_back(carried(v));
   const std::unordered_set<ValueId> taken(out.inputs.begin(), out.inputs.end());
   const std::unordered_set<ValueId> given(aten.outputs.begin(), aten.outputs.end());
-  Builder builder(out, options.spec);
-  builder.fold(options.fold);
-  for (const Node& node : aten.nodes) {
+  Builder inside(out, options.spec), outside(out);
+  inside.fold(options.fold);
+  outside.fold(options.fold);
+  for (std::size_t n = 0; n < aten.nodes.size(); ++n) {
+    const Node& node = aten.nodes[n];
+    Builder& builder = n < options.outside.size() && options.outside[n] ? outside : inside;
     builder.set_loc(located_op(node));
     std::vector<std::optional<Val>> operands;
     for (ValueId v : node.inputs)
@@ -200,7 +203,9 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
           named.insert(lowered.of[v]).second)
         out[lowered.of[v]].name = aten[v].name;
   for (ValueId v : aten.outputs) out.outputs.push_back(carried(v));
-  if (options.spec) options.rewrite("take_unsigned_as_bytes", out, take_unsigned_as_bytes, *options.spec);
+  // Next to a target, PyTorch's types stay what they are.
+  if (options.spec && options.outside.empty())
+    options.rewrite("take_unsigned_as_bytes", out, take_unsigned_as_bytes, *options.spec);
   options.rewrite("make_names_unique", out, make_names_unique);
   return lowered;
 }

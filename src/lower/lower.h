@@ -3,6 +3,7 @@
 // operators' own lowerings and, where types are quantised, their rules (ops/rules).
 #pragma once
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ir/graph.h"
@@ -16,7 +17,9 @@ namespace tosaic {
 struct LowerOptions {
   const tosa::Spec* spec = nullptr;  // what the target takes; nullptr: anything (CPU executor, calibration)
   bool fold = true;                  // evaluate what is constant
-  Rewrites rewrite = {};             // how its rewrites are applied
+  // Per node, true: it runs next to the target, by whatever TOSA can say. Empty: all are the target's.
+  std::span<const char> outside = {};
+  Rewrites rewrite = {};  // how its rewrites are applied
 };
 
 struct Lowered {

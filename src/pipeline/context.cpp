@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 
+#include "quantise/weights_on_samples.h"
+
 namespace tosaic {
 
 // Among the files that are dumped of several methods.
@@ -22,7 +24,8 @@ Context::Context(const Method& of, const CompileOptions& how, const CompileCallb
       callbacks(calls),
       given(std::move(samples)),
       request(std::move(asked)),
-      target(how.target) {
+      target(how.target),
+      weights(std::make_shared<WeightsOnSamples>()) {
   options.quantise.request = how.quantise.request.of(of.name);
   if (!options.show.empty()) report = std::make_shared<GraphReport>(options.show, folder_of(of, options, request));
   graphs = calls.graphs ? calls.graphs : report.get();

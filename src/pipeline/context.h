@@ -14,6 +14,8 @@
 
 namespace tosaic {
 
+class WeightsOnSamples;
+
 // The calibration samples, for a method's graph; an empty function: none are given.
 using SamplesFor = std::function<Result<Samples>(const Graph& graph)>;
 using SamplesOfMethods = std::map<std::string, SamplesFor>;  // by the methods' names
@@ -36,6 +38,7 @@ struct Trace {
 struct Request {
   bool pack = true;             // false: stop after tidy
   bool invent_samples = false;  // random calibration samples where none are given
+  bool stored_samples = false;  // what is given are those that the program holds
   // What is made may look into the model's file or memory, as who compiles writes it at once. Else it is a copy:
   // whoever has the result may change the model.
   bool written_at_once = false;
@@ -54,8 +57,9 @@ struct Context {
   Request request;
   Target target;  // the options', with what the program's floats need
   std::shared_ptr<Trace> trace = std::make_shared<Trace>();
-  std::shared_ptr<GraphReport> report;  // that the options ask for; null: none
-  RewriteTrace* graphs = nullptr;       // who sees them go by; null: nobody
+  std::shared_ptr<WeightsOnSamples> weights;  // rounded ones, of all methods
+  std::shared_ptr<GraphReport> report;        // that the options ask for; null: none
+  RewriteTrace* graphs = nullptr;             // who sees them go by; null: nobody
 
   Context(const Method& method, const CompileOptions& options, const CompileCallbacks& callbacks, SamplesFor given,
           Request request = {});

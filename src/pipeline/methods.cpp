@@ -128,6 +128,7 @@ Result<std::vector<Context>> contexts_of(const std::vector<SizedMethod>& methods
     }
     its_own.sizes = m.sizes;
     contexts.emplace_back(*m.method, its_own, callbacks, samples[m.method], request);
+    contexts.back().weights = contexts[0].weights;
   }
   return contexts;
 }
@@ -137,8 +138,8 @@ Diagnostic in_method(const SizedMethod& method, Diagnostic why) {
   return why;
 }
 
-// Each finds the states as the one before left them, and a state has one scale in all.
-Result<std::vector<Begun>> begin_together(const std::vector<SizedMethod>& methods, std::vector<Context> contexts) {
+// Each finds the states as the one before left them, and a state has one scale in all. Takes the contexts' contents.
+Result<std::vector<Begun>> begin_together(const std::vector<SizedMethod>& methods, std::vector<Context>& contexts) {
   StateContents contents;
   std::vector<Begun> begun;
   for (std::size_t i = 0; i < methods.size(); ++i) {
@@ -190,7 +191,7 @@ Result<Compiled> compile_methods(const std::vector<SizedMethod>& methods, const 
   TOSAIC_TRY(std::vector<Context> contexts, contexts_of(methods, options, callbacks, request));
   // What is calibrated together is begun together. Floats pass one by one: each is done with its memory then.
   std::vector<Begun> begun;
-  if (options.in_integers()) { TOSAIC_TRY(begun, begin_together(methods, std::move(contexts))); }
+  if (options.in_integers()) { TOSAIC_TRY(begun, begin_together(methods, contexts)); }
   Compiled whole;
   std::vector<MethodStates> states;
   for (std::size_t i = 0; i < methods.size(); ++i) {

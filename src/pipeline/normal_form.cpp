@@ -7,6 +7,7 @@
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/steps.h"
 #include "quantise/quantise.h"
+#include "quantise/weights_on_samples.h"
 
 namespace tosaic {
 
@@ -34,6 +35,7 @@ Result<Normal> normalise_program(Graph program, const Context& c) {
   normal.stored = fitting(program, c.method->sample_inputs);
   FormFor form = form_for(c.options, c.target.spec);
   form.rewrite = c.rewrites("normalise");
+  form.weight_quantisation.rounded = [&c](const Value& weight) { return c.weights->find(weight); };
   TOSAIC_TRY(normal.graph, normal_form(std::move(program), form, c.callbacks.sink, &normal.narrowed));
   if (found.ok()) found = runs_as_it_stands(normal.graph);
   if (!found.ok() && c.request.pack) return std::move(found).error();
@@ -43,7 +45,7 @@ Result<Normal> normalise_program(Graph program, const Context& c) {
   }
   normal.by_pt2e = is_quantised(normal.graph);
   const bool integers = c.options.in_integers() || normal.by_pt2e;
-  if (!integers && c.options.weight_quantisation.bits != 0 && !c.target.keeps_quantised_weights)
+  if (!integers && c.options.weight_quantisation.bits != 0 && !c.target.keeps_quantised_weights())
     return no_quantised_weights(c.target);
   TOSAIC_CHECK(c.end("normalise", normal.graph));
   return normal;

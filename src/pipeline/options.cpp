@@ -22,6 +22,12 @@ FormFor form_for(const CompileOptions& options, const tosa::Spec& spec) {
           .all_inside = options.single_delegate || options.require_full_delegation};
 }
 
+bool CompileOptions::rounds_weights_of_floats() const {
+  const bool by_width = quantise.rounding == Rounding::by_width && weight_quantisation.bits == 4;
+  return keeps_quantised_weights() && weight_quantisation.bits != 0 &&
+         (by_width || quantise.rounding == Rounding::least_squares);
+}
+
 QuantiseOptions how_to_quantise(const CompileOptions& options, const Graph& exported) {
   QuantiseOptions how = options.quantise;
   how.wide_inside = options.target.spec.has(tosa::Feature::int16);

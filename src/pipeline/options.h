@@ -28,7 +28,9 @@ struct CompileOptions {
   // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
   bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
   // Weights stay quantised with scales, for who computes with them.
-  bool keeps_quantised_weights() const { return target.keeps_quantised_weights && !in_integers(); }
+  bool keeps_quantised_weights() const { return target.keeps_quantised_weights() && !in_integers(); }
+  // Samples then say how weights of a program of floats are best rounded.
+  bool rounds_weights_of_floats() const;
 };
 
 // Why a program of floats gets no quantised weights for this target.

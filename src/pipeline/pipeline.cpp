@@ -5,6 +5,7 @@
 
 #include "pipeline/board.h"
 #include "pipeline/chosen_sizes.h"
+#include "pipeline/compared.h"
 #include "pipeline/methods.h"
 #include "pipeline/samples.h"
 #include "pipeline/steps.h"
@@ -29,6 +30,7 @@ Result<Begun> begin_method(Context c, StateContents& contents) {
   if (c.request.pack && c.target.ready) TOSAIC_CHECK(c.target.ready(c.target, c.options.emit));
   TOSAIC_TRY(Graph program, at_sizes_for(c.options.target, *c.exported, c.options.sizes));
   c.target.spec = spec_for(program, c.options, c.callbacks.sink);
+  TOSAIC_CHECK(round_weights(program, c));
   if (!input_symbols(program).empty()) return Begun{std::move(c), std::move(program)};
   TOSAIC_TRY(Observed seen, observe_program(std::move(program), nullptr, contents, c));
   return Begun{std::move(c), std::move(seen)};
@@ -82,6 +84,26 @@ Result<Compiled> make_program(Tosa tosa, const Context& c) {
   TOSAIC_CHECK(fits_board(made, c.options.emit));
   if (!c.request.several_methods) TOSAIC_CHECK(fits_flash(made, c.options.emit));
   return made;
+}
+
+Result<Comparison> compare_model(const ExportedProgram& program, const CompileOptions& options,
+                                 const CompileCallbacks& callbacks, const SamplesFor& shown) {
+  TOSAIC_CHECK(comparable(program, options));
+  const Method& method = program.methods[0];
+  const auto kept = std::make_shared<Samples>();
+  StateContents contents;
+  TOSAIC_TRY(
+      Begun begun,
+      begin_method({method, options, callbacks, keeping(samples_given(method, callbacks), kept), {.pack = false}},
+                   contents));
+  const Context& c = begun.context;
+  TOSAIC_TRY(Observed seen, at_numbers(std::move(begun.program)));
+  TOSAIC_CHECK(has_floats(seen));
+  const FloatProgram floats = float_program(*seen.calibration);
+  TOSAIC_TRY(const Samples samples, samples_to_compare(floats.graph, shown, c.given ? *kept : seen.program.stored));
+  TOSAIC_TRY(Typed typed, choose_types(std::move(seen), c));
+  TOSAIC_TRY(const Split split, split_by_target(std::move(typed), c));
+  return compare_split(floats, split, samples, static_cast<bool>(shown), c);
 }
 
 }  // namespace tosaic

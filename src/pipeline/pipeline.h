@@ -2,10 +2,15 @@
 // The compiler as one function in memory: what include/tosaic/compile.hpp offers, in terms of the stages.
 #pragma once
 #include "pipeline/context.h"
+#include "tosaic/comparison.hpp"
 
 namespace tosaic {
 
 Result<Compiled> compile_model(const ExportedProgram& program, const CompileOptions& options,
                                const CompileCallbacks& callbacks, const Request& request = {});
+// The program as it would be compiled, held against its floats on the samples that `shown` gives, or on those of the
+// calibration where it is empty.
+Result<Comparison> compare_model(const ExportedProgram& program, const CompileOptions& options,
+                                 const CompileCallbacks& callbacks, const SamplesFor& shown);
 
 }  // namespace tosaic

@@ -142,7 +142,8 @@ void tidy_region(Graph& region, Node* call, const Context& c) {
                 .keep_activations = c.target.spec.product != nullptr,
                 .rewrite = rewrite});
   rewrite("narrow_weights", region, narrow_weights, c.target.spec);
-  if (keep_quantised_weights && c.target.packs_int4) rewrite("pack_int4", region, pack_int4);
+  if (keep_quantised_weights && c.target.quantised_weights == QuantisedWeights::packed)
+    rewrite("pack_int4", region, pack_int4);
   if (call && !c.options.single_delegate) rewrite("drop_unread_inputs", region, drop_unread_inputs, *call);
   if (c.target.shape) c.target.shape(region, rewrite);
 }

@@ -2,6 +2,7 @@
 #include "pipeline/samples.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <random>
 
 #include "ir/specialise.h"
@@ -47,8 +48,22 @@ Result<Samples> samples_of_any_sizes(const Graph& varying, const Context& c) {
   return invented_samples(largest);
 }
 
+Result<SamplesBySizes> by_sizes(const Graph& varying, Samples samples) {
+  SamplesBySizes all;
+  for (std::vector<Tensor>& sample : samples) {
+    std::vector<Shape> shapes;
+    for (const Tensor& tensor : sample) shapes.push_back(tensor.type.shape);
+    TOSAIC_TRY(Sizes sizes, sizes_of(varying, shapes));
+    auto found = std::ranges::find(all, sizes, &SamplesBySizes::value_type::first);
+    if (found == all.end()) found = all.insert(found, {sizes, {}});
+    found->second.push_back(std::move(sample));
+  }
+  return all;
+}
+
 void say_unused(const Normal& program, const Context& c) {
   if (!c.given || (c.options.in_integers() && !program.by_pt2e)) return;
+  if (c.options.rounds_weights_of_floats() && !program.by_pt2e) return;
   c.say(program.by_pt2e
             ? warning("calibrate.unused", "the samples are not used: the program is quantised already")
                   .hint("leave them out, or give the float program")

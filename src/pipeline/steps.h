@@ -11,6 +11,9 @@ namespace tosaic {
 // normal_form.cpp
 Result<Normal> normalise_program(Graph program, const Context& c);
 
+// weights_on_samples.cpp: what the samples say of the weights of a program that stays floats goes into `c.weights`.
+Status round_weights(const Graph& program, const Context& c);
+
 // types.cpp: where the types of a program's tensors come from: its own conversions (PT2E), samples of its sizes,
 // samples of others, or nowhere, as it stays floats. States begin with `contents`, and leave theirs. `elsewhere`: what
 // the program was found to be at other sizes, instead of samples.

@@ -9,11 +9,15 @@
 #include "ir/specialise.h"
 #include "ir/states.h"
 #include "lower/lower.h"
+#include "ops/definitions/rest.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/samples.h"
 #include "quantise/control_flow.h"
+#include "quantise/finite_samples.h"
 #include "quantise/plan.h"
+#include "quantise/uniform_samples.h"
 #include "quantise/unlike_ranges.h"
+#include "quantise/unlike_training.h"
 
 namespace tosaic {
 namespace {
@@ -77,6 +81,9 @@ Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
   return graph;
 }
 
+// Who asks about a program without samples of his own is not told what those in it lack.
+Sink hears_of_samples(const Context& c) { return c.request.invent_samples && !c.given ? Sink() : c.callbacks.sink; }
+
 // The user's samples of a program whose sizes were chosen may have others.
 struct Elsewhere {
   Samples samples;  // that were given
@@ -101,6 +108,7 @@ Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateCon
   if (seen.program.by_pt2e && !c.options.quantise.request.empty()) return already_quantised();
   if (!c.options.in_integers() || seen.program.by_pt2e || !computes_floats(graph)) return seen;
   QuantiseOptions how = how_to_quantise(c.options, *c.exported);
+  if (c.request.several_methods) how.rounding = Rounding::nearest;  // weights that they share are to stay the same
   how.rewrite = c.rewrites("quantise");
   how.rewrite("widen_half_precision", graph, widen_half_precision);
   Elsewhere others;
@@ -122,33 +130,35 @@ Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateCon
   how.cancelled = c.callbacks.cancelled;
   const bool invented = c.request.invent_samples && !c.given && stored.empty();
   const Sink sink = invented ? Sink() : c.callbacks.sink;
+  // Those that a program holds were hardly chosen for this.
+  if (c.given && !c.request.stored_samples) TOSAIC_CHECK(finite_samples(graph, samples, how.threads));
+  const Sink of_samples = hears_of_samples(c);
+  if (!c.target.spec.has(tosa::sizes_vary)) say_uniform(graph, samples, of_samples);  // else these are some of them
+  if (of_samples) say_unlike_training(graph, trained_norms(*c.exported), samples, how.threads, of_samples);
   TOSAIC_TRY(seen.calibration, calibrate(std::move(graph), samples, how, sink, contents));
   return seen;
 }
 
 Result<std::optional<Calibration>> calibrate_over_sizes(const Graph& varying, const Samples& samples,
                                                         const Context& c) {
-  std::vector<std::pair<Sizes, Samples>> by_sizes;
-  for (const std::vector<Tensor>& sample : samples) {
-    std::vector<Shape> shapes;
-    for (const Tensor& tensor : sample) shapes.push_back(tensor.type.shape);
-    TOSAIC_TRY(Sizes sizes, sizes_of(varying, shapes));
-    auto found = std::ranges::find(by_sizes, sizes, &std::pair<Sizes, Samples>::first);
-    if (found == by_sizes.end()) found = by_sizes.insert(found, {sizes, {}});
-    found->second.push_back(sample);
-  }
-  if (by_sizes.empty()) {  // which says that there are none
+  TOSAIC_TRY(SamplesBySizes all, by_sizes(varying, samples));
+  if (all.empty()) {  // which says that there are none
     TOSAIC_TRY(Sizes largest, largest_sizes(input_symbols(varying)));
-    by_sizes.push_back({largest, {}});
+    all.push_back({largest, {}});
   }
+  say_uniform(varying, samples, hears_of_samples(c));
   StateContents contents;
   std::vector<Observed> seen;
-  for (const auto& [sizes, its] : by_sizes) {
+  for (const auto& [sizes, its] : all) {
     Context at = at_one_size(c, varying, !seen.empty());
     at.given = [&its = its](const Graph&) -> Result<Samples> { return its; };
+    at.request.stored_samples = !c.given;
     TOSAIC_TRY(Graph program, specialise(varying, sizes));
-    TOSAIC_TRY(Observed one, observe_program(std::move(program), nullptr, contents, at));
-    seen.push_back(std::move(one));
+    auto one = observe_program(std::move(program), nullptr, contents, at);
+    if (!one.ok() && one.error().code == "calibrate.not-a-number" && all.size() > 1)
+      one.error().notes.emplace_back("counted among the samples of its sizes");
+    if (!one.ok()) return std::move(one.error());
+    seen.push_back(*std::move(one));
   }
   std::vector<Calibration*> calibrations;
   for (Observed& one : seen)

@@ -61,12 +61,4 @@ std::optional<PerRowQuantisation> find_per_row_quantisation(const Graph& graph, 
   return Search(graph, producer, value, k).found(value);
 }
 
-void read_quantised_rows(Node& product, const PerRowQuantisation& quantised) {
-  product.inputs[0] = quantised.quantised;
-  if (quantised.scale == no_value) return;
-  product.inputs.resize(row_scale_operand, no_value);
-  product.inputs.push_back(quantised.scale);
-  product.inputs.push_back(quantised.zero);
-}
-
 }  // namespace tosaic::plan

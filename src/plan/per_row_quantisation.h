@@ -18,9 +18,4 @@ struct PerRowQuantisation {
 std::optional<PerRowQuantisation> find_per_row_quantisation(const Graph& graph, std::span<const std::int32_t> producer,
                                                             ValueId value, std::int64_t k);
 
-// Where a product that multiplies quantised values has the other two: after a convolution's own operands.
-inline constexpr std::size_t row_scale_operand = 5, row_zero_operand = 6;
-// Has it the quantised values read instead of `value`.
-void read_quantised_rows(Node& product, const PerRowQuantisation& quantised);
-
 }  // namespace tosaic::plan

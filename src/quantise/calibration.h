@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "ir/states.h"
+#include "quantise/bias_correction.h"
 #include "quantise/compared_scalars.h"
 #include "quantise/function_in_parts.h"
 #include "quantise/plan.h"
 #include "quantise/quantise.h"
 #include "quantise/quantised_bodies.h"
+#include "quantise/rounded_weights.h"
 #include "quantise/row_norms.h"
 #include "quantise/steps.h"
 
@@ -32,7 +34,11 @@ struct Calibrated {
   std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
   CertainRanges certain;
   ComparedScalars compared;
-  ValueId first_scaled;                       // from here on, values belong to norms of scaled rows
+  ValueId first_scaled;  // from here on, values belong to norms of scaled rows
+  OperandMeans means;    // until `shifts` are known
+  LayerRows rows;        // until `rounded` is known
+  RoundedWeights rounded = {};
+  BiasShifts shifts = {};
   std::vector<RowScaling> rounds = {};        // what was done about them, in order
   std::map<std::string, Shape> varying = {};  // as the options had it
 };

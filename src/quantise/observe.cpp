@@ -123,6 +123,18 @@ Range Histogram::best_range(int levels) const {
   return {range_.lowest + from * bin, range_.lowest + to * bin};
 }
 
+double Histogram::share(double lowest, double width) const {
+  const double bin = (range_.highest - range_.lowest) / bins;
+  double inside = 0, all = 0;
+  for (std::size_t b = 0; b < counts_.size(); ++b) {
+    const double from = range_.lowest + static_cast<double>(b) * bin;
+    const double overlap = std::min(from + bin, lowest + width) - std::max(from, lowest);
+    inside += static_cast<double>(counts_[b]) * std::max(0.0, overlap) / bin;
+    all += static_cast<double>(counts_[b]);
+  }
+  return all > 0 ? inside / all : 0;
+}
+
 Scales affine_scales(const Range& range, DType dtype) {
   const auto limits = range_of(dtype);
   const double steps = static_cast<double>(limits.highest - limits.lowest);

@@ -34,6 +34,8 @@ class Histogram {
   void add(std::span<const float> x, const Range& range, ThreadPool& pool);
   // The sub-range whose quantisation to `levels` steps has the least expected squared error.
   Range best_range(int levels) const;
+  // The share of elements from `lowest` on, below `lowest` + `width`.
+  double share(double lowest, double width) const;
   static constexpr int bins = 2048;
 
  private:

@@ -57,14 +57,19 @@ Status has_no_bodies(const Graph& graph) {
 Status share_ranges(std::span<Calibration* const> at_sizes) {
   if (at_sizes.size() < 2) return {};
   Calibration::Impl& first = at_sizes[0]->impl();
+  int averaged = 1;
   for (Calibration* other : at_sizes.subspan(1)) {
     const Calibration::Impl& more = other->impl();
     TOSAIC_CHECK(has_no_bodies(more.found.graph));
     TOSAIC_CHECK(is_one_program(first.found.graph, more.found.graph));
-    if (first.found.plan != more.found.plan) return another_program(more.found.graph, more.found.graph.name, nullptr);
+    QuantisationPlan theirs = more.found.plan;
+    for (ValueId v = 0; v < theirs.wide.size(); ++v)  // what samples of any size want in 16 bits has them at all
+      theirs.wide[v] = first.found.plan.wide[v] = static_cast<char>(theirs.wide[v] | first.found.plan.wide[v]);
+    if (first.found.plan != theirs) return another_program(more.found.graph, more.found.graph.name, nullptr);
     for (ValueId v = 0; v < first.found.ranges.size(); ++v) first.found.ranges[v].include(more.found.ranges[v]);
     for (const auto& [v, range] : more.found.narrow) first.found.narrow[v].include(range);
     for (ValueId v = 0; v < first.exact.size(); ++v) first.exact[v] &= more.exact[v];
+    average_with(first.found.shifts, more.found.shifts, ++averaged);
   }
   return {};
 }
@@ -101,7 +106,8 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   linear_forms(graph, inner);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
   Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,
-                  known.compared,   known.first_scaled, known.rounds, known.varying};
+                  known.compared,   known.first_scaled, {},           {},           known.rounded,
+                  known.shifts,     known.rounds,       known.varying};
   return Calibration(
       std::make_unique<Calibration::Impl>(Calibration::Impl{std::move(here), other.impl().exact, states, {}, sink}));
 }

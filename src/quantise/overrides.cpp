@@ -159,9 +159,9 @@ Status add_plan_text(PlanRequest& to, const std::string& source, std::string_vie
   };
   for (std::int64_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view raw = text.substr(0, end), line = trimmed(raw);
+    const std::string_view raw = text.substr(0, end), line = trimmed(raw.substr(0, raw.find("  #")));
     text.remove_prefix(std::min(end + 1, text.size()));
-    const Place place{source, number, std::string(line)};
+    const Place place{source, number, std::string(trimmed(raw))};
     const auto column_of = [&](std::string_view part) {
       return static_cast<std::size_t>(part.data() - raw.data()) + 1;
     };

@@ -317,8 +317,8 @@ void give_types(Graph& graph, const QuantisationPlan& plan, std::span<const Rang
   }
 }
 
-void give_weights(Graph& graph, const QuantisationPlan& plan, QuantiseWeight quantise_one) {
-  std::map<std::tuple<ValueId, int, DType>, ValueId> made;
+void give_weights(Graph& graph, const QuantisationPlan& plan, const QuantiseWeight& quantise_one) {
+  std::map<WeightKey, ValueId> made;
   for (const PlannedWeight& weight : plan.weights) {
     Node& node = graph.nodes[weight.node];
     const ValueId x = node.inputs[1 - weight.operand];
@@ -329,7 +329,7 @@ void give_weights(Graph& graph, const QuantisationPlan& plan, QuantiseWeight qua
     const DType dtype = weight.matrix ? graph[x].type.dtype : weight.four_bits ? DType::i4 : DType::i8;
     auto [it, fresh] = made.try_emplace({w, weight.axis, dtype}, no_value);
     if (fresh) {
-      const Tensor made_weight = quantise_one({graph[w].type, graph[w].constant}, weight.axis, dtype);
+      const Tensor made_weight = quantise_one(w, {graph[w].type, graph[w].constant}, weight.axis, dtype);
       it->second =
           graph.add_value(graph[w].name + ".codes" + (weight.axis > 0 ? "1" : ""), made_weight.type, made_weight.data);
     }

@@ -3,9 +3,11 @@
 // the options alone. `quantise` is plan -> observe -> apply; what has no data (pipeline/supports.h) applies a plan
 // with ranges of its own.
 #pragma once
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,9 @@ struct PlannedWeight {
   bool four_bits = false;  // of a weight: quantised values from -7 to 7
   bool operator==(const PlannedWeight&) const = default;
 };
+
+// A constant in quantised values, of which a program has as many as it has such keys: their axis and dtype.
+using WeightKey = std::tuple<ValueId, int, DType>;
 
 // An operand in quantised values of other width than the call is to compute with: a rescaled copy stands between.
 struct WidthChange {
@@ -138,8 +143,8 @@ void give_types(Graph& graph, const QuantisationPlan& plan, std::span<const Rang
                 const std::vector<char>& exact);
 // Quantised values in place of planned weights, where what they are multiplied with and the result have quantised
 // values as well.
-using QuantiseWeight = Tensor (*)(const Tensor& weight, int axis, DType dtype);
-void give_weights(Graph& graph, const QuantisationPlan& plan, QuantiseWeight quantise_one);
+using QuantiseWeight = std::function<Tensor(ValueId v, const Tensor& weight, int axis, DType dtype)>;
+void give_weights(Graph& graph, const QuantisationPlan& plan, const QuantiseWeight& quantise_one);
 // After those: calls that are decided to be float give floats, and their quantised readers a quantised copy; copies at
 // the boundaries, of the range that `narrow` has for the value where they have 8 bits.
 void insert_width_changes(Graph& graph, const QuantisationPlan& plan, const std::map<ValueId, Range>& narrow);

@@ -157,9 +157,12 @@ class Reader {
   }
 
   Diagnostic wrong(std::string code, std::string what) const {
-    return error(std::move(code), std::move(what))
-        .at({source_, line_, std::string(line_text_)})
-        .hint("a plan is read for the program that it was printed from, with the same options");
+    Diagnostic why = error(std::move(code), std::move(what))
+                         .at({source_, line_, std::string(line_text_)})
+                         .hint("a plan is read for the program that it was printed from, with the same options");
+    // Its title names that program.
+    if (text_.starts_with("# ")) why.notes.push_back(fmt::format("it begins: {}", text_.substr(0, text_.find('\n'))));
+    return why;
   }
 
   // The next word; a quoted name is one.

@@ -7,22 +7,26 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/parallel.h"
 #include "cpu/cpu.h"
 #include "ir/states.h"
-#include "ir/tosa_operators.h"
 #include "lower/lower.h"
+#include "quantise/bias_correction.h"
 #include "quantise/calibration.h"
 #include "quantise/counted_factors.h"
 #include "quantise/large_pools.h"
 #include "quantise/norms_anew.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
+#include "quantise/observed_program.h"
 #include "quantise/quantise_weight.h"
+#include "quantise/rounded_weights.h"
 #include "quantise/row_norms.h"
 #include "quantise/saturation.h"
 #include "quantise/state_samples.h"
+#include "quantise/steep_functions.h"
 #include "quantise/sums_of_shares.h"
 #include "quantise/unlike_ranges.h"
 #include "tidy/tidy.h"
@@ -47,50 +51,6 @@ Status check_samples(const Graph& graph, const std::vector<std::vector<Tensor>>&
     }
   }
   return {};
-}
-
-// The float program, compiled for the CPU, with a way back from its tensors to the ATen values.
-struct Observed {
-  cpu::Program program;
-  std::map<ValueId, std::vector<ValueId>> watchers;  // TOSA value -> ATen values with the same elements
-};
-
-Result<Observed> compile_observed(const Graph& graph, Lowered lowered, const std::vector<char>& wanted, int threads) {
-  Graph& tosa = lowered.graph;
-  const std::size_t real_outputs = tosa.outputs.size();
-  std::vector<ValueId> values;
-  for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (wanted[v] && lowered.of[v] != no_value) {
-      values.push_back(v);
-      tosa.outputs.push_back(lowered.of[v]);
-    }
-  tidy(tosa);
-  // A permutation or reshape has the same elements as what it moves: look at that and let the move go.
-  auto made_by = producers(tosa);
-  std::map<ValueId, std::vector<ValueId>> watchers;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    ValueId v = tosa.outputs[real_outputs + i];
-    while (made_by[v] >= 0) {
-      const Node& node = tosa.nodes[static_cast<std::size_t>(made_by[v])];
-      if (node.op != tosa::op::transpose && node.op != tosa::op::reshape) break;
-      v = node.inputs[0];
-    }
-    tosa.outputs[real_outputs + i] = v;
-    watchers[v].push_back(values[i]);
-  }
-  // Drop the moves that only the observer needed, keeping ids stable by naming them in `outputs` meanwhile.
-  std::vector<ValueId> watched(tosa.outputs.begin() + static_cast<std::ptrdiff_t>(real_outputs), tosa.outputs.end());
-  drop_dead(tosa);
-  std::map<ValueId, std::vector<ValueId>> renumbered;
-  cpu::Options options{.threads = threads};
-  for (std::size_t i = 0; i < watched.size(); ++i) {
-    ValueId now = tosa.outputs[real_outputs + i];
-    renumbered[now] = watchers[watched[i]];
-  }
-  tosa.outputs.resize(real_outputs);
-  for (const auto& [v, who] : renumbered) options.observed.push_back(v);
-  TOSAIC_TRY(cpu::Program program, cpu::Program::compile(tosa, options));
-  return Observed{std::move(program), std::move(renumbered)};
 }
 
 // Groups with a tensor much of which means nothing to its readers: their range is that of the rest, without a histogram
@@ -171,7 +131,8 @@ void say_not_finite(const Graph& graph, const QuantisationPlan& plan, const Satu
 // is masked may take 16 bits: the plan says so then.
 Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& certain, QuantisationPlan& plan,
                                    const std::vector<std::vector<Tensor>>& samples, RowSizes& rows,
-                                   Saturation& saturation, ComparedScalars& compared, std::map<ValueId, Range>& narrow,
+                                   Saturation& saturation, ComparedScalars& compared, OperandMeans& means,
+                                   LayerRows& layer_rows, std::map<ValueId, Range>& narrow,
                                    const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
   CountedFactors factors(graph, plan);
@@ -183,18 +144,18 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
   std::vector<char> wanted = plan.quantised;
   for (ValueId v = graph.values.size(); v < looked_at.values.size(); ++v)
     wanted.push_back(factors.counted(v) && !unseen[v]);
-  TOSAIC_TRY(Observed observed, compile_observed(looked_at, std::move(lowered), wanted, options.threads));
+  TOSAIC_TRY(ObservedProgram observed, compile_observed(looked_at, std::move(lowered), wanted, options.threads));
   const bool histogram = options.observer == Observer::histogram;
   std::map<ValueId, Range> group_ranges;
   std::map<ValueId, Histogram> histograms;
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (plan.quantised[v] && !plan.hidden[v]) group_ranges[plan.group[v]];
-  auto see = [&](const TensorView& content, const std::vector<ValueId>& values, ThreadPool& pool) {
+  auto see = [&](const TensorView& content, const std::vector<ObservedProgram::Watcher>& values, ThreadPool& pool) {
     const Bytes widened = content.type.dtype == DType::f32 ? Bytes() : converted(content, DType::f32);
     const std::span<const float> x = widened.null() ? content.as<float>() : widened.as<float>();
     const Range range = range_of(x, pool);
     std::vector<ValueId> fed;  // a group sees each tensor once, however many of its members it stands for
-    for (ValueId v : values) {
+    for (const auto& [v, moves] : values) {
       if (factors.counted(v)) {
         factors.see(v, range);
         continue;
@@ -202,6 +163,8 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
       saturation.see(v, x, range);
       rows.see(v, x);
       compared.see(v, x);
+      means.see(v, content.type, x, moves, pool);
+      layer_rows.see(v, x, content.type, moves, pool);
       const ValueId g = plan.group[v];
       if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
       fed.push_back(g);
@@ -221,7 +184,8 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
   }
   // The samples may choose few of a table's elements; its quantised values have to hold all of them.
   ThreadPool alone(1);
-  for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result}, alone);
+  for (auto [table, result] : plan.chosen_from)
+    see({graph[table].type, graph[table].constant.data()}, {{result, {}}}, alone);
   std::vector<char> masked = masked_groups(graph, plan, saturation, group_ranges);
   for (const auto& [g, range] : factors.ranges(group_ranges)) {
     group_ranges[g] = range;
@@ -236,6 +200,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
     seen.include(Range{std::max(range.lowest, -most), std::min(range.highest, most)});
     masked[plan.group[v]] = 1;
   }
+  if (options.widen_steep) widen_steep_operands(graph, group_ranges, histograms, plan);
   say_saturated(graph, saturation, sink);
   if (sink) say_not_finite(graph, plan, saturation, sink);
   for (const WidthChange& change : plan.width_changes) {
@@ -271,13 +236,16 @@ Result<Calibrated> calibrated(Expanded program, const Decisions& decisions,
     QuantisationPlan plan = plan_quantisation(program, options, unlike_ranges, decisions);
     Saturation saturation(program.graph);
     ComparedScalars compared(program.graph);
+    OperandMeans means = options.bias_correction ? OperandMeans(program.graph, plan) : OperandMeans();
+    LayerRows layer_rows(program.graph, plan, options, samples.size());
     std::map<ValueId, Range> narrow;
     TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, program.certain, plan, samples, rows, saturation,
-                                                  compared, narrow, options, sink ? hold : Sink()));
+                                                  compared, means, layer_rows, narrow, options, sink ? hold : Sink()));
     if (!again && find_unlike_scalars(program.graph, saturation, options, unlike_ranges, sink)) continue;
     for (Diagnostic& d : said) sink(std::move(d));
     return Calibrated{std::move(program.graph),   std::move(plan),     std::move(ranges), std::move(narrow),
-                      std::move(program.certain), std::move(compared), no_value};
+                      std::move(program.certain), std::move(compared), no_value,          std::move(means),
+                      std::move(layer_rows)};
   }
 }
 
@@ -437,8 +405,15 @@ std::vector<char> exact_groups(const Calibrated& c, const QuantiseOptions& optio
   return exact;
 }
 
-Tensor quantise_constant(const Tensor& content, int axis, DType dtype) {
+Tensor to_nearest(ValueId, const Tensor& content, int axis, DType dtype) {
   return dtype == DType::i16 ? quantise_matrix_to_int16(content) : quantise_weight(content, axis, dtype == DType::i4);
+}
+// What the samples say of some weights, else the nearest values.
+QuantiseWeight as_rounded(const RoundedWeights& rounded) {
+  return [&](ValueId v, const Tensor& content, int axis, DType dtype) {
+    const auto found = rounded.find({v, axis, dtype});
+    return found == rounded.end() ? to_nearest(v, content, axis, dtype) : found->second;
+  };
 }
 
 }  // namespace
@@ -461,6 +436,10 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
   TOSAIC_TRY(Calibrated found,
              calibrated_by_rows(std::move(graph), std::move(inner), std::move(known), samples, options, sink));
   std::vector<char> exact = exact_groups(found, options);
+  found.rounded = round_weights(found.graph, std::exchange(found.rows, {}), to_nearest, options.threads);
+  TOSAIC_TRY(found.shifts,
+             find_bias_shifts(found.graph, found.plan, found.means, as_rounded(found.rounded), options.threads));
+  found.means = {};
   return Calibration(std::make_unique<Calibration::Impl>(
       Calibration::Impl{std::move(found), std::move(exact), states, std::move(bodies), sink, rewrite}));
 }
@@ -472,7 +451,8 @@ Result<Graph> quantised(Calibration calibration) {
   std::vector<char> floating(body.nodes.size());
   for (std::size_t n = 0; n < floating.size(); ++n) floating[n] = found.plan.floating(n);
   rewrite("leave_unresolved_float", body, leave_unresolved_float, floating, sink);
-  rewrite("give_weights", body, give_weights, found.plan, quantise_constant);
+  rewrite("give_weights", body, give_weights, found.plan, as_rounded(found.rounded));
+  rewrite("correct_biases", body, correct_biases, found.plan, found.shifts);
   rewrite("insert_width_changes", body, insert_width_changes, found.plan, found.narrow);
   rewrite("round_compared_scalars", body, [&compared = found.compared](Graph& graph) { compared.round(graph); });
   rewrite("drop_dead", body, drop_dead);

@@ -24,12 +24,19 @@ namespace tosaic {
 enum class Scheme : std::uint8_t { int8, int16x8 };        // dtype of activations
 enum class Observer : std::uint8_t { histogram, minmax };  // histogram: the range with the least squared error
 
+// Of weights: to the nearest quantised value, or with the least error on the samples (quantise/least_squares.h).
+// by_width: least squares for weights of four bits, where they gain most.
+enum class Rounding : std::uint8_t { by_width, nearest, least_squares };
+
 struct QuantiseOptions {
   Scheme scheme = Scheme::int8;
   Observer observer = Observer::histogram;
-  bool per_channel = true;  // weights: one scale per output channel
+  bool per_channel = true;      // weights: one scale per output channel
+  bool bias_correction = true;  // biases take back what rounded weights add to the mean (quantise/bias_correction.h)
+  Rounding rounding = Rounding::by_width;  // of weights
   bool four_bits =
       false;  // the model's own weights in quantised values from -7 to 7; else, and what composites bring, in 8
+  bool widen_steep = true;    // operands of functions that 8 bits do not resolve (quantise/steep_functions.h)
   bool wide_inside = true;    // inner tensors of composites (softmax, layer norm) in int16
   bool float_outputs = true;  // what only leaves the program may leave it as floats, computed outside the delegate
   bool scalars_stay = false;  // what is computed from scalars alone (a loop's counters, tolerances) stays float

@@ -68,17 +68,15 @@ float as_bfloat16(float x) {
   return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
 }
 
-// Writes one channel's quantised values in [-7, 7]; returns their scale, a bfloat16: with so few bits of a quantised
-// value its rounding is nothing, and where groups are small it is half of what there is to read of them.
+// Writes one channel's quantised values in [-7, 7]; returns their scale.
 double four_bits_of(const float* x, const Layout& layout, std::size_t channel, std::int8_t* values) {
   double largest = 0;
   layout.each_run(channel, [&](std::size_t first) {
     largest = std::max<double>(largest, simd::bulk_loops().magnitudes(x + first, layout.inner).largest);
   });
-  const float whole = std::max(static_cast<float>(largest / 7.0), 1e-12f);
-  float scales[16], errors[16] = {};
-  for (int i = 0; i < 16; ++i)  // down to 0.4: what is cut off then is more than rounding gains
-    scales[i] = as_bfloat16(whole * (1 - 0.04f * static_cast<float>(i)));
+  const FourBitScales found = four_bit_scales(static_cast<float>(largest));
+  const float(&scales)[16] = found.scales;
+  float errors[16] = {};
   layout.each_run(channel, [&](std::size_t first) {
     simd::bulk_loops().coding_errors(x + first, layout.inner, scales, 7, errors);
   });
@@ -89,6 +87,14 @@ double four_bits_of(const float* x, const Layout& layout, std::size_t channel, s
 }
 
 }  // namespace
+
+FourBitScales four_bit_scales(float largest) {
+  const float whole = std::max(static_cast<float>(largest / 7.0), 1e-12f);
+  FourBitScales found;
+  for (int i = 0; i < 16; ++i)  // down to 0.4: what is cut off then is more than rounding gains
+    found.scales[i] = as_bfloat16(whole * (1 - 0.04f * static_cast<float>(i)));
+  return found;
+}
 
 Tensor quantise_weight(const Tensor& weight, int axis, bool four_bits) {
   const Bytes floats =

@@ -13,19 +13,6 @@
 namespace tosaic {
 namespace {
 
-std::vector<Tensor> at_first(const Graph& graph, const StatesAsTensors& states, const StateContents& contents) {
-  std::vector<Tensor> tensors;
-  for (const State& s : states.states()) {
-    const TensorType& type = graph[s.input].type;
-    if (const auto left = contents.find(s.name); left != contents.end() && left->second.type == type) {
-      tensors.push_back(left->second);
-      continue;
-    }
-    tensors.push_back({type, s.initial.null() ? Bytes::of(std::vector<std::byte>(type.storage_bytes())) : s.initial});
-  }
-  return tensors;
-}
-
 double largest(const Tensor& tensor) {
   double found = 0;
   const auto count = static_cast<std::size_t>(tensor.type.shape.elements());
@@ -51,20 +38,33 @@ void say_growing(const State& state, const std::vector<double>& sizes, const Sin
   sink(std::move(d));
 }
 
+}  // namespace
+
+std::vector<Tensor> first_contents(const Graph& graph, const StatesAsTensors& states, const StateContents& contents) {
+  std::vector<Tensor> tensors;
+  for (const State& s : states.states()) {
+    const TensorType& type = graph[s.input].type;
+    if (const auto left = contents.find(s.name); left != contents.end() && left->second.type == type) {
+      tensors.push_back(left->second);
+      continue;
+    }
+    tensors.push_back({type, s.initial.null() ? Bytes::of(std::vector<std::byte>(type.storage_bytes())) : s.initial});
+  }
+  return tensors;
+}
+
 Result<execute::Executable> runnable(const Graph& graph, int threads) {
   TOSAIC_TRY(Lowered lowered, lower(graph));
   tidy(lowered.graph);
   return execute::Executable::of_lowering(std::move(lowered.graph), {.threads = threads});
 }
 
-}  // namespace
-
 Result<std::vector<std::vector<Tensor>>> with_states(const Graph& graph, std::vector<std::vector<Tensor>> samples,
                                                      const StatesAsTensors& states, StateContents& contents,
                                                      int threads, const Sink& sink) {
   const auto count = static_cast<std::ptrdiff_t>(states.states().size());
   if (count == 0) return samples;
-  std::vector<Tensor> now = at_first(graph, states, contents);
+  std::vector<Tensor> now = first_contents(graph, states, contents);
   std::vector<std::vector<double>> sizes(now.size());
   const auto look = [&] {
     for (std::size_t i = 0; i < now.size(); ++i)

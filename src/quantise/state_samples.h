@@ -4,6 +4,7 @@
 #pragma once
 #include <vector>
 
+#include "execute/executable.h"
 #include "ir/states.h"
 #include "ir/tensor.h"
 #include "quantise/quantise.h"
@@ -15,5 +16,9 @@ namespace tosaic {
 Result<std::vector<std::vector<Tensor>>> with_states(const Graph& graph, std::vector<std::vector<Tensor>> samples,
                                                      const StatesAsTensors& states, StateContents& contents,
                                                      int threads, const Sink& sink);
+// What the states of `graph` hold before the first run: what `contents` has of their name and type, else their own.
+std::vector<Tensor> first_contents(const Graph& graph, const StatesAsTensors& states, const StateContents& contents);
+// The graph, whose states are tensors, on the CPU.
+Result<execute::Executable> runnable(const Graph& graph, int threads);
 
 }  // namespace tosaic

@@ -21,6 +21,23 @@ namespace {
 // What smaller matrices would save is not worth their steps.
 constexpr std::int64_t least_elements = 1 << 14;
 
+bool is_large(const Value& weight) { return weight.type.shape.elements() >= least_elements; }
+bool is_matrix(const Value& weight) {
+  return weight.is_constant() && weight.type.dtype == DType::f32 && weight.type.rank() == 2;
+}
+// A product with a constant matrix whose rows its operand's last dim meets.
+bool multiplies_matrix(const Graph& graph, const Node& node) {
+  const FoundOp found = find_aten(node.op);
+  if (!found.rule->accumulates || node.inputs.size() < 2) return false;
+  if (found.schema->arguments.size() < 2 || found.schema->arguments[1].name != "weight") return false;
+  const Value& x = graph[node.inputs[0]];
+  return !x.is_constant() && x.type.dtype == DType::f32 && is_matrix(graph[node.inputs[1]]);
+}
+// Rows of a constant matrix by their numbers.
+bool looks_up_rows(const Graph& graph, const Node& node) {
+  return node.op == aten::op::embedding && !graph[node.inputs[1]].is_constant() && is_matrix(graph[node.inputs[0]]);
+}
+
 // The calls are those that torchao's quantize_ leaves in a program.
 class Coding {
  public:
@@ -53,21 +70,13 @@ class Coding {
   std::map<ValueId, ValueId> rounded_;  // activations as their quantised values
   std::vector<std::string>& small_;     // what is too small to be quantised
 
-  // A product with a constant matrix whose rows its operand's last dim meets.
   bool is_layer(const Node& node) {
-    const FoundOp found = find_aten(node.op);
-    if (!found.rule->accumulates || node.inputs.size() < 2) return false;
-    if (found.schema->arguments.size() < 2 || found.schema->arguments[1].name != "weight") return false;
-    const Value &x = graph_[node.inputs[0]], &weight = graph_[node.inputs[1]];
-    return !x.is_constant() && x.type.dtype == DType::f32 && is_matrix(weight);
+    if (!multiplies_matrix(graph_, node)) return false;
+    return is_large(graph_[node.inputs[1]]);
   }
-  // Rows of a constant matrix by their numbers.
-  bool is_look_up(const Node& node) {
-    return node.op == aten::op::embedding && !graph_[node.inputs[1]].is_constant() && is_matrix(graph_[node.inputs[0]]);
-  }
-  bool is_matrix(const Value& weight) {
-    if (!weight.is_constant() || weight.type.dtype != DType::f32 || weight.type.rank() != 2) return false;
-    if (weight.type.shape.elements() >= least_elements) return true;
+  bool is_look_up(const Node& node) { return looks_up_rows(graph_, node) && is_large(graph_[node.inputs[0]]); }
+  bool is_large(const Value& weight) {
+    if (tosaic::is_large(weight)) return true;
     std::string what = fmt::format("'{}' ({})", weight.name, to_string(weight.type.shape));
     if (std::ranges::find(small_, what) == small_.end()) small_.push_back(std::move(what));
     return false;
@@ -108,7 +117,9 @@ class Coding {
                          .hint("give --group-size a divisor"),
                      loc);
     const TensorType by_group{DType::f32, Shape{n * (k / group), group}, {}};
-    const Tensor quantised = quantise_weight({by_group, whole.constant}, 0, multiplied && how_.bits == 4);
+    const Tensor* better = multiplied && how_.rounded ? how_.rounded(whole) : nullptr;
+    const Tensor quantised =
+        better ? *better : quantise_weight({by_group, whole.constant}, 0, multiplied && how_.bits == 4);
     const std::vector<double>& scales = quantised.type.scales->scale;
     const ValueId content = graph_.add_value(whole.name + ".codes", {DType::i8, whole.type.shape, {}}, quantised.data);
     const ValueId scale = graph_.add_value(whole.name + ".scales", {DType::f32, Shape{n, k / group}, {}},
@@ -162,6 +173,13 @@ Diagnostic stay_floats(std::vector<std::string> small) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> layers_to_quantise(const Graph& graph) {
+  std::vector<std::size_t> layers;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    if (multiplies_matrix(graph, graph.nodes[n]) && is_large(graph[graph.nodes[n].inputs[1]])) layers.push_back(n);
+  return layers;
+}
 
 Status quantise_weights(Graph& graph, const WeightQuantisation& how, const std::function<void(Diagnostic)>& sink) {
   if (how.bits == 0) return {};

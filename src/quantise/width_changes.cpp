@@ -63,7 +63,7 @@ class WidthChanges {
 };
 
 // Quantised values of the planned type: what they are is not asked.
-Tensor nominal_types(const Tensor& weight, int axis, DType dtype) {
+Tensor nominal_types(ValueId, const Tensor& weight, int axis, DType dtype) {
   const Shape& shape = weight.type.shape;
   const auto channels = axis < 0 ? std::size_t{1} : static_cast<std::size_t>(shape.size(axis));
   const auto largest = range_of(dtype).highest;

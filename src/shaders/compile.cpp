@@ -235,8 +235,8 @@ class Assembly {
 
 Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
                                         Precision precision, bool* keeps_f16) {
-  const std::optional<Graph> with_weights = keep_quantised_weights(graph);
-  Assembly assembly(with_weights ? *with_weights : graph, precision);
+  const std::optional<Graph> raised = raise_quantised(graph);
+  Assembly assembly(raised ? *raised : graph, precision);
   auto made = assembly.make(tiers);
   if (keeps_f16) *keeps_f16 = assembly.keeps_f16();
   return made;

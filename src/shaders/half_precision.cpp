@@ -6,8 +6,7 @@
 #include <numeric>
 
 #include "ir/tosa_operators.h"
-#include "ops/definitions/tosa_op.h"
-#include "plan/per_row_quantisation.h"
+#include "ops/definitions/extension.h"
 #include "shaders/steps.h"
 
 namespace tosaic::shaders {
@@ -53,8 +52,9 @@ Graph in_half_precision(const Graph& graph) {
     for (ValueId v : *list) stays[memories.of(v)] = true;
   // Scales of rows of quantised values, and their zero points.
   for (const Node& node : graph.nodes)
-    for (std::size_t i = plan::row_scale_operand; has_weights(node) && i < node.inputs.size(); ++i)
-      if (const ValueId v = node.inputs[i]; v != no_value) stays[memories.of(v)] = true;
+    for (std::size_t i = extension::scaled_product::row_scale;
+         node.op == extension::op::scaled_product && i < node.inputs.size(); ++i)
+      stays[memories.of(node.inputs[i])] = true;
   for (const Node& node : graph.nodes)
     for (ValueId v : node.outputs) {
       const ValueId memory = memories.of(v);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shaders/index_bounds.h"
 
-#include "ops/definitions/tosa_op.h"
+#include "ops/definitions/extension.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -22,6 +22,9 @@ class Search {
     for (const Node& node : graph.nodes)
       if (node.op == tosa::op::gather || node.op == tosa::op::scatter)
         take(node.inputs.at(1), {0, graph[node.inputs.at(0)].type.shape[1]});
+      else if (node.op == extension::op::scaled_gather)
+        take(node.inputs.at(extension::scaled_gather::indices),
+             {0, graph[node.inputs.at(extension::scaled_gather::scales)].type.shape[0]});
   }
 
   std::optional<IndexBounds> of(ValueId input) const {

@@ -4,6 +4,7 @@
 // products of 255 and 128, or of 128 and 128 and what zero points make of them, do not exceed 2^24.
 #include "shaders/int8_gemm.h"
 
+#include "ops/definitions/extension.h"
 #include "shaders/product.h"
 #include "shaders/row_product.h"
 
@@ -71,18 +72,18 @@ ScaledAccumulators::ScaledAccumulators(Kernel& s, const Node& node, const Quanti
 
 std::optional<Value> ScaledAccumulators::by_row(std::size_t operand, Value row) const {
   const std::vector<ValueId>& in = node_.inputs;
-  if (in.size() <= operand || in[operand] == no_value) return std::nullopt;
+  if (node_.op != extension::op::scaled_product || in.size() <= operand) return std::nullopt;
   return s_.load(s_.input(in[operand]), row);
 }
 
 std::optional<Value> ScaledAccumulators::zero(Value row) const {
-  const auto zero = by_row(plan::row_zero_operand, row);
+  const auto zero = by_row(extension::scaled_product::row_zero, row);
   return zero ? std::optional(s_.real_to_signed(*zero)) : std::nullopt;
 }
 
 Quad ScaledAccumulators::scaled(const Quad& sums, Value row, Value column) const {
   if (integers_) return sums;
-  const auto of_row = by_row(plan::row_scale_operand, row);
+  const auto of_row = by_row(extension::scaled_product::row_scale, row);
   Quad scaled = sums, of_columns;
   if (of_columns_ && by_quads_) of_columns = s_.load_quad(*of_columns_, shift_right_unsigned(column, s_.integer(2)));
   if (of_columns_ && !by_quads_) of_columns[0] = s_.load(*of_columns_, column);
@@ -112,7 +113,7 @@ MadeList make_int8_row_gemm(const Work& work, const Node& node, const Finish& en
   if (!matrix) return std::nullopt;
   const Dim rows = rows_of_product(view);
   const std::int64_t across = (matrix->quads() + wide - 1) / wide;
-  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{rows * across, wide * deep});
+  Kernel s(work, name_of_product(node), Groups{rows * across, wide * deep});
   const QuantisedByDepth quantised(s, *matrix);
   const Value local = s.local(), tiles = s.param(across), quads = s.param(matrix->quads()), zero = s.integer(0);
   const Value row = s.group() / tiles, first = s.group() % tiles * wide, words = s.param(matrix->depth / 4);
@@ -162,7 +163,7 @@ MadeList make_int8_gemm(const Work& work, const Node& node, const Finish& end) {
   const Dim rows = rows_of_product(view);
   const std::int64_t at_once = std::min(rows_at_once, most(rows));
   const bool grouped = matrix->has_groups();
-  Kernel s(work, std::string(tosa::find(node.op)->name), ceil_div(rows, at_once) * matrix->quads());
+  Kernel s(work, name_of_product(node), ceil_div(rows, at_once) * matrix->quads());
   const QuantisedByDepth quantised(s, *matrix);
   const std::size_t of_vector = quantised.words_of_vector();
   const Value quads = s.param(matrix->quads()), quad = s.index() % quads, first = s.index() / quads * at_once;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors of int8 x int8 GEMMs as shaders read them (quantised_weights.h, plan/per_row_quantisation.h). Quantised
+// Factors of int8 x int8 GEMMs as shaders read them (quantised_weights.h). Quantised
 // values of activations count from their row's zero point; products are integers, and so are sums: of a column's whole
 // depth, or of a part of a group, whose scale they then get.
 #pragma once
-#include "plan/per_row_quantisation.h"
 #include "shaders/axes.h"
 #include "shaders/quantised_matrix.h"
 

@@ -160,7 +160,7 @@ MadeList make_subgroup_int8_gemm(const Work& work, const Node& node, const Finis
   if (!matrix) return std::nullopt;
   const Dim rows = rows_of_product(view);
   const std::int64_t across = (matrix->rows + columns_of_tile - 1) / columns_of_tile;
-  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{ceil_div(rows, lanes * rows_of_lane) * across, lanes});
+  Kernel s(work, name_of_product(node), Groups{ceil_div(rows, lanes * rows_of_lane) * across, lanes});
   const bool by_quads = end.has_quads(work.graph, matrix->rows);
   SubgroupInt8 product(s, node, *matrix, rows, by_quads);
   product.sum();

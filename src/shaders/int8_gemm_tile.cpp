@@ -274,8 +274,7 @@ MadeList make_tiled_int8_gemm(const Work& work, const Node& node, const Finish& 
   const ProductTile& tile = tile_for({1, most(rows), columns, words});
   if (!Int8Tile::takes(tile, *matrix)) return std::nullopt;
   const std::int64_t across = (columns + tile.columns - 1) / tile.columns;
-  Kernel s(work, std::string(tosa::find(node.op)->name),
-           Groups{ceil_div(rows, std::int64_t{tile.rows}) * across, tile.invocations()});
+  Kernel s(work, name_of_product(node), Groups{ceil_div(rows, std::int64_t{tile.rows}) * across, tile.invocations()});
   const QuantisedByDepth quantised(s, *matrix);
   Fetched left(s, DType::i8, std::nullopt, matrix->depth, Fetched::As::int8);
   left.bind(node.inputs[0]);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/definitions/extension.h"
 #include "shaders/elements.h"
 #include "shaders/product.h"
 #include "shaders/quantised_weights.h"
@@ -21,13 +22,6 @@ constexpr KernelRow rows[] = {
     {tosa::op::argmax, make_argmax},
     {tosa::op::avg_pool2d, make_shared_pool, sharing, has_one_window},
     {tosa::op::avg_pool2d, make_pool},
-    {tosa::op::conv2d, make_int8_row_gemm, sharing, takes_few_int8_rows},
-    {tosa::op::conv2d, make_tiled_int8_gemm, sharing, takes_many_int8_rows},
-    {tosa::op::conv2d, make_subgroup_int8_gemm, tiers_of(TierId::cpu), takes_many_int8_rows},
-    {tosa::op::conv2d, make_int8_gemm, vulkan_program::all_tiers, takes_int8_gemm},
-    {tosa::op::conv2d, make_quantised_row_product, sharing, takes_few_quantised_rows},
-    {tosa::op::conv2d, make_quantised_tiled_product, sharing, takes_quantised_product},
-    {tosa::op::conv2d, make_quantised_product, vulkan_program::all_tiers, takes_quantised_product},
     {tosa::op::conv2d, make_subgroup_convolution, tiers_of(TierId::cpu), takes_subgroup_convolution},
     {tosa::op::conv2d, make_row_product, sharing, has_few_rows},
     {tosa::op::conv2d, make_matrix_convolution, matrices, takes_matrix_convolution, false, true},
@@ -42,15 +36,11 @@ constexpr KernelRow rows[] = {
     {tosa::op::depthwise_conv2d, make_block_depthwise, tiers_of(TierId::cpu), takes_block_depthwise},
     {tosa::op::depthwise_conv2d, make_depthwise},
     {tosa::op::fft2d, make_fourier},
-    {tosa::op::gather, make_quantised_gather, vulkan_program::all_tiers, takes_quantised_gather},
     {tosa::op::gather, make_gather},
     {tosa::op::matmul, make_int8_row_gemm, sharing, takes_few_int8_rows},
     {tosa::op::matmul, make_tiled_int8_gemm, sharing, takes_many_int8_rows},
     {tosa::op::matmul, make_subgroup_int8_gemm, tiers_of(TierId::cpu), takes_many_int8_rows},
     {tosa::op::matmul, make_int8_gemm, vulkan_program::all_tiers, takes_int8_gemm},
-    {tosa::op::matmul, make_quantised_row_product, sharing, takes_few_quantised_rows},
-    {tosa::op::matmul, make_quantised_tiled_product, sharing, takes_quantised_product},
-    {tosa::op::matmul, make_quantised_product, vulkan_program::all_tiers, takes_quantised_product},
     {tosa::op::matmul, make_matrix_matmul, matrices, takes_matrix_matmul, true},
     {tosa::op::matmul, make_tiled_matmul, sharing, has_narrow_sums, true},
     {tosa::op::matmul, make_subgroup_matmul, tiers_of(TierId::cpu), takes_subgroup_matmul},
@@ -68,6 +58,14 @@ constexpr KernelRow rows[] = {
     {tosa::op::reduce_sum, make_reduction},
     {tosa::op::resize, make_resize},
     {tosa::op::rfft2d, make_fourier},
+    {extension::op::scaled_gather, make_quantised_gather},
+    {extension::op::scaled_product, make_int8_row_gemm, sharing, takes_few_int8_rows},
+    {extension::op::scaled_product, make_tiled_int8_gemm, sharing, takes_many_int8_rows},
+    {extension::op::scaled_product, make_subgroup_int8_gemm, tiers_of(TierId::cpu), takes_many_int8_rows},
+    {extension::op::scaled_product, make_int8_gemm, vulkan_program::all_tiers, takes_int8_gemm},
+    {extension::op::scaled_product, make_quantised_row_product, sharing, takes_few_quantised_rows},
+    {extension::op::scaled_product, make_quantised_tiled_product, sharing, takes_quantised_product},
+    {extension::op::scaled_product, make_quantised_product},
     {tosa::op::scatter, make_scatter},
     {tosa::op::transpose_conv2d, make_transpose_convolution},
 };

@@ -370,8 +370,7 @@ MadeList make_quantised_tiled_product(const Work& work, const Node& node, const 
   const Dim rows = rows_of_product(view);
   const ProductTile& tile = tile_for({1, most(rows), columns, depth});
   const Dim across = tiles_along(columns, tile.columns);
-  Kernel s(work, std::string(tosa::find(node.op)->name),
-           Groups{across * tiles_along(rows, tile.rows), tile.invocations()});
+  Kernel s(work, name_of_product(node), Groups{across * tiles_along(rows, tile.rows), tile.invocations()});
   TiledProduct product(s, tile, DType::f32);
   Fetched left(s, view.in(0).dtype, std::nullopt, depth), none(s, DType::f32, std::nullopt, 4);
   left.bind(node.inputs[0]);

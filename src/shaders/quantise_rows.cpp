@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ir/tosa_operators.h"
-#include "plan/per_row_quantisation.h"
+#include "ops/definitions/extension.h"
 #include "shaders/elements.h"
 #include "shaders/reduction.h"
 #include "shaders/steps.h"
@@ -339,7 +339,8 @@ std::vector<std::vector<std::uint32_t>> find_row_quantisation(const plan::Uses& 
   if (last < 0 || rows.rank() == 0 || !rows[rows.rank() - 1].is_number() || rows.size(rows.rank() - 1) % 4 != 0)
     return {};
   std::set<ValueId> wanted{product.inputs[0]};
-  for (std::size_t i = plan::row_scale_operand; i < product.inputs.size(); ++i) wanted.insert(product.inputs[i]);
+  if (product.op == extension::op::scaled_product)
+    wanted.insert(product.inputs.begin() + extension::scaled_product::scales + 1, product.inputs.end());
   const Search search(uses, free, can, rows);
   std::vector<std::vector<std::uint32_t>> found;
   for (std::uint32_t first = 0;; ++first) {

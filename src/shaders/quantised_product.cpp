@@ -2,6 +2,7 @@
 // Products by weights that are quantised, and rows of quantised tables: an invocation makes four columns of some rows,
 // or of a few rows a work group a few columns, whose invocations divide the depth. What a weight stands for is computed
 // where it is used.
+#include "ops/definitions/extension.h"
 #include "shaders/axes.h"
 #include "shaders/int8_gemm.h"
 #include "shaders/product.h"
@@ -13,12 +14,11 @@ namespace tosaic::shaders {
 using namespace row_product;
 
 bool takes_quantised_product(const tosa::View& view) {
-  return has_quantised_weight(view.graph(), view.node()) && !multiplies_int8(view.graph(), view.node());
+  return view.node().op == extension::op::scaled_product && view.in(0).dtype != DType::i8;
 }
 bool takes_few_quantised_rows(const tosa::View& view) {
   return takes_quantised_product(view) && most(rows_of_product(view)) <= few_rows;
 }
-bool takes_quantised_gather(const tosa::View& view) { return has_quantised_weight(view.graph(), view.node()); }
 
 MadeList make_quantised_product(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
@@ -27,7 +27,7 @@ MadeList make_quantised_product(const Work& work, const Node& node, const Finish
   const std::int64_t columns = matrix->rows;
   const Dim rows = rows_of_product(view);
   const std::int64_t at_once = std::min(rows_at_once, most(rows));
-  Kernel s(work, std::string(tosa::find(node.op)->name), ceil_div(rows, at_once) * matrix->quads());
+  Kernel s(work, name_of_product(node), ceil_div(rows, at_once) * matrix->quads());
   const QuantisedByRow quantised(s, *matrix);
   const Value quads = s.param(matrix->quads()), quad = s.index() % quads, first = s.index() / quads * at_once;
   const Value all_rows = s.param(rows), all_columns = s.param(columns), depth = s.param(matrix->depth);
@@ -65,7 +65,7 @@ MadeList make_quantised_row_product(const Work& work, const Node& node, const Fi
   const std::int64_t columns = matrix->rows;
   const Dim rows = rows_of_product(view);
   const std::int64_t across = (matrix->quads() + wide - 1) / wide;
-  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{rows * across, wide * deep});
+  Kernel s(work, name_of_product(node), Groups{rows * across, wide * deep});
   const QuantisedByRow quantised(s, *matrix);
   const Value local = s.local(), tiles = s.param(across), quads = s.param(matrix->quads());
   const Value row = s.group() / tiles, first = s.group() % tiles * wide, depth = s.param(matrix->depth);
@@ -94,22 +94,22 @@ MadeList make_quantised_row_product(const Work& work, const Node& node, const Fi
 }
 
 MadeList make_quantised_gather(const Work& work, const Node& node, const Finish& end) {
+  namespace operands = extension::scaled_gather;
   const tosa::View view(work.graph, node);
-  const Shape& table = view.in(0).shape;
   const auto matrix = find_quantised_matrix(work, node);
   if (!matrix) return std::nullopt;
   Kernel s(work, "gather", elements_of(view.out().shape));
   if (matrix->by_depth) {
     const QuantisedByDepth quantised(s, *matrix);
-    const Value channels = s.param(table[2]), rows = s.param(table[1]), channel = s.index() % channels;
-    const Value asked = s.load(s.input(node.inputs[1]), s.index() / channels);
+    const Value channels = s.param(matrix->depth), rows = s.param(matrix->rows), channel = s.index() % channels;
+    const Value asked = s.load(s.input(node.inputs[operands::indices]), s.index() / channels);
     const Value row = smallest(largest(asked, s.integer(0)), rows - 1);
     end.store(s, s.index(), quantised.weight(row / s.integer(4), row % s.integer(4), channel));
     return one(s);
   }
   const QuantisedByRow quantised(s, *matrix);
-  const Value channels = s.param(table[2]), rows = s.param(table[1]), channel = s.index() % channels;
-  const Value asked = s.load(s.input(node.inputs[1]), s.index() / channels);
+  const Value channels = s.param(matrix->depth), rows = s.param(matrix->rows), channel = s.index() % channels;
+  const Value asked = s.load(s.input(node.inputs[operands::indices]), s.index() / channels);
   const Value row = smallest(largest(asked, s.integer(0)), rows - 1), per = s.integer(quantised.per_word());
   end.store(s, s.index(), quantised.weight(row / s.integer(4), row % s.integer(4), channel / per, channel % per));
   return one(s);

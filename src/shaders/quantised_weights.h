@@ -5,15 +5,14 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <tuple>
 
 #include "shaders/kernels.h"
 
 namespace tosaic::shaders {
 
-// The graph with each such weight as mul(cast(q), scales) of constants, and every other one as numbers. nullopt: it
-// is so already.
-std::optional<Graph> keep_quantised_weights(const Graph& graph);
+// The graph with what reads such weights as tosaic.scaled_product and tosaic.scaled_gather, and every other weight as
+// numbers. nullopt: it is so already.
+std::optional<Graph> raise_quantised(const Graph& graph);
 
 // [rows][depth] quantised values as words, and a scale for each group of neighbours in a row; four rows are next to
 // each other.
@@ -33,13 +32,14 @@ struct QuantisedMatrix {
 // The weight or table that `node` reads; null: it has no quantised values.
 bool has_quantised_weight(const Graph& graph, const Node& node);
 std::shared_ptr<const QuantisedMatrix> find_quantised_matrix(const Work& work, const Node& node);
-// What tiers, kernels and their attempts share: by the value after views, its rows, whether these are columns, and
-// whether words lie along the depth.
+// What tiers, kernels and their attempts share: by the quantised values, and whether words lie along the depth.
 struct QuantisedMatrices {
-  std::map<std::tuple<ValueId, std::int64_t, bool, bool>, std::shared_ptr<const QuantisedMatrix>> known;
+  std::map<std::pair<ValueId, bool>, std::shared_ptr<const QuantisedMatrix>> known;
 };
-// Does the product multiply quantised values of its activations as well (plan/per_row_quantisation.h)?
+// Does the product multiply quantised values of its activations as well?
 bool multiplies_int8(const Graph& graph, const Node& node);
+// What programs call its dispatches: as TOSA calls the product that it is.
+std::string name_of_product(const Node& node);
 
 // Products by such weights, in the profile of floats; rows of such tables.
 bool takes_quantised_product(const tosa::View& view);
@@ -55,7 +55,6 @@ MadeList make_int8_row_gemm(const Work&, const Node&, const Finish&);
 bool takes_many_int8_rows(const tosa::View& view);
 MadeList make_tiled_int8_gemm(const Work&, const Node&, const Finish&);     // int8_gemm_tile.cpp
 MadeList make_subgroup_int8_gemm(const Work&, const Node&, const Finish&);  // int8_gemm_subgroup.cpp
-bool takes_quantised_gather(const tosa::View& view);
 MadeList make_quantised_gather(const Work&, const Node&, const Finish&);
 
 }  // namespace tosaic::shaders

@@ -95,7 +95,7 @@ class Planning {
   plan::Fusing fusing() {
     return {[this](std::uint32_t n) {
               const tosa::View view(graph_, graph_.nodes[n]);
-              return !taken_[n] && tosa::find(graph_.nodes[n].op)->elementwise && has_element_shader(view);
+              return !taken_[n] && has_element_shader(view) && tosa::find(graph_.nodes[n].op)->elementwise;
             },
             most_nodes, true};
   }
@@ -243,8 +243,8 @@ class Planning {
     std::vector<bool> moved(graph_.values.size(), false);  // by something that is read
     for (auto n = static_cast<std::uint32_t>(graph_.nodes.size()); n-- > 0;) {
       const Node& node = graph_.nodes[n];
-      const bool elementwise = tosa::find(node.op)->elementwise && !is_view(node);
       if (!is_view(node) && (taken_[n] || !kernel_rows(node).empty())) continue;
+      const bool elementwise = tosa::find(node.op)->elementwise && !is_view(node);
       const bool needed =
           std::ranges::any_of(node.outputs, [&](ValueId v) { return uses_.visible[v] || read_[v] || moved[v]; });
       if (elementwise && needed)

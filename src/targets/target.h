@@ -51,6 +51,13 @@ struct EmitKind {
   std::string option;  // of the target: the folder that keeps the files also when emitting fails
 };
 
+// How weights of floats that are quantised values of 4 or 8 bits, times scales, reach what runs the payload.
+enum class QuantisedWeights {
+  become_floats,
+  stay,
+  packed,  // they stay, and those of 4 bits are two in a byte, in the words of TOSA without int4
+};
+
 struct Target {
   std::string name;  // as the user writes it: "tosa-int"
   std::string summary;
@@ -68,9 +75,8 @@ struct Target {
   std::optional<EmitKind> emits = {};
   std::string device = {};  // what runs the payload in addition to the CPU: "vulkan", "ethos-u"; empty: nothing
   bool simulated = false;   // that device is simulated here, and the target's name says which one it is
-  bool packs_int4 = false;  // quantised values of 4 bits are two in a byte, in the words of TOSA without int4
-  bool keeps_quantised_weights =
-      false;  // what runs the payload computes with weights that are quantised values of 4 or 8 bits times scales
+  QuantisedWeights quantised_weights = QuantisedWeights::become_floats;
+  bool estimates = false;        // who makes its payloads says how many cycles they take
   bool payload_is_tosa = false;  // of another version than 1.0: what `--emit tosa=` gives, too
   bool tabled = true;            // has columns in docs/operators.md; older forms of a target that has them have none
   bool varies = false;           // its payloads run at any sizes within bounds
@@ -78,6 +84,7 @@ struct Target {
   bool keeps_variables = false;  // who runs its payloads keeps VARIABLEs from run to run
   // The payload is another compiler's work, and our runtime says what it computes: the finished program is tried.
   bool self_check = false;
+  bool keeps_quantised_weights() const { return quantised_weights != QuantisedWeights::become_floats; }
   bool integer() const { return spec.has(tosa::Feature::pro_int) && !spec.has(tosa::Feature::pro_fp); }
 };
 

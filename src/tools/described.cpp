@@ -66,6 +66,12 @@ std::shared_ptr<Options> add_described(CLI::App& command, std::span<const Option
   return to;
 }
 
+std::vector<OptionInfo> options_of_integers() {
+  std::vector<OptionInfo> options = compile_options();
+  std::erase_if(options, [](const OptionInfo& option) { return !option.of_integers; });
+  return options;
+}
+
 void add_described_targets(CLI::App& command, const std::shared_ptr<Options>& to) {
   std::set<std::string> families, names;
   for (const TargetInfo& target : targets()) {

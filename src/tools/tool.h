@@ -41,6 +41,8 @@ void add_compile(CLI::App& app, Tool& tool);
 void add_run(CLI::App& app, Tool& tool);
 void list_vulkan_devices(Tool& tool);  // for run --list-devices
 void add_explain(CLI::App& app, Tool& tool);
+void add_compare(CLI::App& app, Tool& tool);
+void add_tune(CLI::App& app, Tool& tool);
 void add_inspect(CLI::App& app, Tool& tool);
 void add_extract(CLI::App& app, Tool& tool);
 void add_convert(CLI::App& app, Tool& tool);

@@ -118,7 +118,7 @@ TEST(LoadOfWeights, OfSeveralMethods) {
     EXPECT_EQ(bytes_of(good(others.back().run({{x.data(), DType::f32, {1, width}}}))), wanted);
   }
 #if !defined(__SANITIZE_ADDRESS__)
-  if (measured) EXPECT_LT(memory("VmHWM") - before, 1.3 * file.megabytes + 8);  // with the first load of all
+  if (measured) { EXPECT_LT(memory("VmHWM") - before, 1.3 * file.megabytes + 8); }  // with the first load of all
 #endif
 }
 

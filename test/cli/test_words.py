@@ -46,7 +46,7 @@ def fish(script, *words):
 def test_offers(complete, script):
     if not shutil.which(complete.__name__):
         pytest.skip(f"{complete.__name__} is not installed")
-    assert set(complete(script, "tosaic", "comp")) == {"compile", "completion"}
+    assert set(complete(script, "tosaic", "comp")) == {"compare", "compile", "completion"}
     assert set(complete(script, "tosaic", "compile", "--cal")) == {"--calibrate"}
     assert set(complete(script, "tosaic", "compile", "m.pt2", "--io", "")) == {"float", "quantized"}
     assert set(complete(script, "tosaic", "explain", "--target", "ethos-u65-")) == {"ethos-u65-256", "ethos-u65-512"}
@@ -83,7 +83,7 @@ def test_json_has_one_shape(tosaic, tmp_path):
     """Of what all commands print, and of messages."""
     digits = ROOT / "examples/digits"
     shutil.copy(digits / "digits.pt2", tmp_path / "m.pt2")
-    calls = [["compile", "m.pt2", "--target", "vgf", "-o", "m.pte", "--emit", "tosa=m.tosa"], ["explain", "m.pt2"],
+    calls = [["compile", "m.pt2", "--target", "vgf", "-o", "m.pte", "--emit", "tosa=m.tosa"], ["explain", "m.pt2"], ["compare", "m.pt2"],
              ["inspect", "m.pte"], ["run", "m.pte"], ["extract", "m.pte", "-o", "parts"],
              ["convert", "m.tosa", "-o", "m.vgf"], ["ops"], ["explain-error", "pt2"], ["inspect", "m.tosa"], ["inspect", "m.pt2"]]
     found = {}

@@ -6,6 +6,7 @@
 
 #include "cpu/net.h"
 #include "cpu/step.h"
+#include "ops/definitions/extension.h"
 
 namespace tosaic::test {
 namespace {
@@ -33,6 +34,18 @@ ValueId quantised_table(Net& net, const Shape& shape) {
   const ValueId scaled =
       net.node("mul", {integers, net.constant(DType::f32, {6, 2, 1}, 0.01, 0.02), net.zero(DType::i8)});
   return net.node("reshape", {scaled, net.shape(shape.sizes())});
+}
+
+// What TOSA says for a norm of rows of eight, from `centred` on.
+ValueId mean(Net& net, ValueId x) {
+  const ValueId sum = net.node("reduce_sum", {x}, {{"axis", std::int64_t{1}}});
+  return net.node("mul", {sum, net.constant(DType::f32, {1, 1}, 0.125, 0.125), net.zero(DType::i8)});
+}
+ValueId norm(Net& net, ValueId centred) {
+  const ValueId variance = mean(net, net.node("mul", {centred, centred, net.zero(DType::i8)}));
+  const ValueId root = net.node("rsqrt", {net.node("add", {variance, net.constant(DType::f32, {1, 1}, 1e-5, 1e-5)})});
+  const ValueId weight = net.constant(DType::f32, {1, 8}, -1, 1);
+  return net.node("mul", {net.node("mul", {centred, root, net.zero(DType::i8)}), weight, net.zero(DType::i8)});
 }
 
 using Maker = ValueId (*)(Net& net);
@@ -75,12 +88,53 @@ const std::map<std::string_view, Maker> makers{
        return convolution(net, "depthwise_conv2d", net.input(DType::i8, {1, 4, 4, 3}, -128, 127),
                           net.constant(DType::i8, {2, 2, 3, 1}, -128, 127), DType::i32);
      }},
+    {"attention",
+     [](Net& net) {
+       Node node{.op = extension::op::attention,
+                 .inputs = {net.input(DType::f32, {2, 16, 5}, -1, 1), net.input(DType::f32, {2, 5, 4}, -1, 1),
+                            net.input(DType::f32, {2, 4, 6}, -1, 1)}};
+       node.attrs = {{extension::attention::scores, Ints{2, 16, 4}},
+                     {extension::attention::biased, false},
+                     {extension::attention::masked, false},
+                     {extension::softmax::safe, false}};
+       node.outputs = {net.graph.add_value("o", {DType::f32, {2, 16, 6}, {}})};
+       net.graph.nodes.push_back(node);
+       return node.outputs[0];
+     }},
     {"matmul",
      [](Net& net) {
        return net.node("matmul",
                        {net.input(DType::f32, {2, 3, 5}, -1, 1), net.input(DType::f32, {2, 5, 4}, -1, 1),
                         net.zero(DType::f32), net.zero(DType::f32)},
                        {}, DType::f32);
+     }},
+    {"softmax",
+     [](Net& net) {
+       const ValueId x = net.input(DType::f32, {3, 8}, -1, 1);
+       const ValueId top =
+           net.node("reduce_max", {x}, {{"axis", std::int64_t{1}}, {"nan_mode", std::string("propagate")}});
+       const ValueId e = net.node("exp", {net.node("sub", {x, top})});
+       const ValueId sum = net.node("reduce_sum", {e}, {{"axis", std::int64_t{1}}});
+       return net.node("mul", {e, net.node("reciprocal", {sum}), net.zero(DType::i8)});
+     }},
+    {"layer_norm",
+     [](Net& net) {
+       const ValueId x = net.input(DType::f32, {3, 8}, -1, 1);
+       return norm(net, net.node("sub", {x, mean(net, x)}));
+     }},
+    {"rms_norm",
+     [](Net& net) {
+       return norm(net, net.input(DType::f32, {3, 8}, -1, 1));
+     }},
+    {"quantise_rows",
+     [](Net& net) {
+       const TensorType each{DType::f32, {3, 1}, {}};
+       Node node{.op = extension::op::quantise_rows, .inputs = {net.input(DType::f32, {3, 8}, -1, 1)}};
+       node.attrs = {{extension::quantise_rows::least_scale, 0x1p-23}, {extension::quantise_rows::keeps_dim, true}};
+       node.outputs = {net.graph.add_value("q", {DType::i8, {3, 8}, {}}), net.graph.add_value("scale", each),
+                       net.graph.add_value("zero", each)};
+       net.graph.nodes.push_back(node);
+       return node.outputs[0];
      }},
     {"pool",
      [](Net& net) {

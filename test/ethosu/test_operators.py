@@ -17,6 +17,8 @@ from torch import nn
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import executorch_programs  # noqa: E402
 
+pytestmark = pytest.mark.by_turns(2)
+
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
 
 

@@ -11,6 +11,8 @@ import sys
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.by_turns(2)
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits"
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela

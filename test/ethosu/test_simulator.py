@@ -8,6 +8,8 @@ import suite
 import toolchain
 import tosa_sample
 
+pytestmark = pytest.mark.by_turns(2)
+
 NAMES = list(networks.networks())
 
 

@@ -15,6 +15,8 @@ import torch
 import views
 from torch import nn
 
+pytestmark = pytest.mark.by_turns(2)
+
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
 
 CHAINS = 6  # in one model: a start of Vela is dear, and neighbours in memory show what is written next to its place

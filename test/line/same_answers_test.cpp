@@ -4,6 +4,7 @@
 // with TOSAIC_ALL_ANSWERS=1 each.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -208,7 +209,7 @@ class SameAnswers : public testing::Test {
       EXPECT_EQ(printed.error().code, explained.error().code);
       return;
     }
-    const std::string path = (fs::path(testing::TempDir()) / "same_answers.plan").string();
+    const std::string path = (fs::path(testing::TempDir()) / fmt::format("same_answers_{}.plan", getpid())).string();
     std::ofstream(path, std::ios::binary) << printed->text;
     Options with = options;
     with.set("plan", path);

@@ -9,6 +9,8 @@ import reference_model
 import torch
 from test_executorch import load
 
+pytestmark = pytest.mark.by_turns(2)
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGETS = ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"]
 ALL_TARGETS = [*TARGETS, "ethos-u55-32", "ethos-u55-64", "ethos-u55-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-512",

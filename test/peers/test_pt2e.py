@@ -14,6 +14,8 @@ from torch import nn
 
 from steps import step_of
 
+pytestmark = pytest.mark.by_turns(2)
+
 
 class Ends(nn.Module):
     """A convolution, and something behind its dequantise."""

@@ -14,6 +14,8 @@ from conftest import ALL, build_model
 from test_tosa_programs import decibels
 from test_vgf import KINDS, compiled_to_vgf, random_inputs
 
+pytestmark = pytest.mark.by_turns(2)
+
 # Float results as closely as sums of that type can be distinguished: 24 and 11 bits of mantissa.
 DECIBELS = {np.dtype(np.float32): 90, np.dtype(np.float16): 60}
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples/digits"

@@ -55,7 +55,10 @@ def test_calibration():
     assert refusal(compile_with([(X, 3)])).code == "calibrate.sample"
     assert refusal(compile_with([(X, X.double())])).code == "calibrate.sample-type"
     assert refusal(compile_with([(X, torch.zeros(3, 3))])).code == "calibrate.sample-type"
+    assert refusal(compile_with([(torch.full((2, 3), torch.nan), X)])).code == "calibrate.not-a-number"
     assert refusal(compile_with([])).code == "calibrate.no-samples"
+    with pytest.warns(tosaic.CompileWarning, match="calibrate.constant"):
+        compile_with([(X, torch.rand(2, 3))] * 4)()
     assert refusal(compile_with([{"x": X, "z": X}])).code == "calibrate.structure"
 
     def broken():

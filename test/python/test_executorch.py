@@ -22,6 +22,8 @@ from tosaic.executorch import (ArmCompileSpecBuilder, ArmPartitioner, EthosUComp
                                VulkanPartitioner,
                                get_symmetric_quantization_config)
 
+pytestmark = pytest.mark.by_turns(2)
+
 MODELS = pathlib.Path(__file__).parents[2] / "build" / "models"
 FP, INT = TosaCompileSpec("TOSA-1.0+FP"), TosaCompileSpec("TOSA-1.0+INT")
 

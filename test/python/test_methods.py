@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from steps import assert_within, step
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.by_turns(2)]
 
 
 class Decoder(nn.Module):

@@ -11,6 +11,8 @@ from steps import assert_within
 import tosaic
 from tosaic.executorch import TOSAPartitioner, TOSAQuantizer, TosaCompileSpec, get_symmetric_quantization_config
 
+pytestmark = pytest.mark.by_turns(2)
+
 SPEC = TosaCompileSpec("TOSA-1.0+INT")
 
 

@@ -13,6 +13,8 @@ import tosaic
 from tosaic.executorch import (EthosUCompileSpec, EthosUPartitioner, EthosUQuantizer, VulkanPartitioner,
                                get_symmetric_a16w8_quantization_config, get_symmetric_quantization_config)
 
+pytestmark = pytest.mark.by_turns(2)
+
 
 class Function(nn.Module):
     """A function of the input and of the given layers."""

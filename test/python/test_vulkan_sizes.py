@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).parents[1] / "models"))
 from mobilenet import MobileNetV2  # noqa: E402
 from resnet import ResNet18  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.by_turns(2)]
 
 
 def layer(i, o, stride=1):

@@ -252,6 +252,15 @@ ValueId make_quantised_matmul(Search& s, bool by_int8) {
   return product(net, v, net.constant(DType::f32, {1, 1, columns}, 0.0001, 0.001));
 }
 
+ValueId int8_matmul(Search& s) {
+  if (s.real) return no_value;
+  Net& net = s.net;
+  const std::int64_t depth = 16 * s.integer(1, 4), columns = s.size(), rows = s.few_or_many();
+  return net.node("matmul",
+                  {net.input(DType::i8, {1, rows, depth}, -128, 127),
+                   net.constant(DType::i8, {1, depth, columns}, -128, 127), net.zero(DType::i8), net.zero(DType::i8)});
+}
+
 ValueId pooled(Search& s, bool mean) {
   const bool whole = s.coin();
   const std::int64_t height = s.integer(2, 6), width = whole ? s.integer(2, 20) : s.integer(2, 6);
@@ -295,13 +304,15 @@ ValueId make_argmax(Search& s) {
 ValueId make_gather(Search& s) {
   Net& net = s.net;
   const std::int64_t rows = s.size(), batches = s.coin() ? 1 : s.size(), wide = s.size();
-  if (s.real && s.coin()) {
-    const std::int64_t depth = 16 * s.integer(1, 4);
-    return net.node("gather", {shaped(net, quantised_table(s, rows, depth), {1, rows, depth}),
-                               net.input(DType::i32, {1, s.size()}, 0, static_cast<double>(rows - 1))});
-  }
   return net.node("gather", {s.input({batches, rows, wide}),
                              net.input(DType::i32, {batches, s.size()}, 0, static_cast<double>(rows - 1))});
+}
+
+ValueId quantised_gather(Search& s) {
+  if (!s.real) return no_value;
+  const std::int64_t rows = s.size(), depth = 16 * s.integer(1, 4);
+  const ValueId which = s.net.input(DType::i32, {1, s.size()}, 0, static_cast<double>(rows - 1));
+  return s.net.node("gather", {shaped(s.net, quantised_table(s, rows, depth), {1, rows, depth}), which});
 }
 
 ValueId make_scatter(Search& s) {
@@ -332,14 +343,14 @@ constexpr Maker makers[] = {
     {"avg_pool2d", [](Search& s) { return pooled(s, true); }},
     {"conv2d", make_conv2d},
     {"conv2d", make_before_depthwise},
-    {"conv2d", quantised_rows},
-    {"conv2d", int8_gemm},
+    {"scaled_product", quantised_rows},
+    {"scaled_product", int8_gemm},
     {"conv3d", make_conv3d},
     {"depthwise_conv2d", make_depthwise},
     {"gather", make_gather},
     {"matmul", make_matmul},
-    {"matmul", [](Search& s) { return make_quantised_matmul(s, false); }},
-    {"matmul", [](Search& s) { return make_quantised_matmul(s, true); }},
+    {"scaled_product", [](Search& s) { return make_quantised_matmul(s, false); }},
+    {"scaled_product", [](Search& s) { return make_quantised_matmul(s, true); }},
     {"max_pool2d", [](Search& s) { return pooled(s, false); }},
     {"reduce_all", [](Search& s) { return reduced(s, "reduce_all"); }},
     {"reduce_any", [](Search& s) { return reduced(s, "reduce_any"); }},
@@ -350,11 +361,13 @@ constexpr Maker makers[] = {
     {"resize", make_resize},
     {"scatter", make_scatter},
     {"transpose_conv2d", make_transposed},
+    {"matmul", int8_matmul},
+    {"scaled_gather", quantised_gather},
 };
 
 // Rows that would be asked first for a node of the program.
 void note_rows(const Graph& given, Mode mode, std::set<const KernelRow*>& seen) {
-  const std::optional<Graph> quantised_table = shaders::keep_quantised_weights(given);
+  const std::optional<Graph> quantised_table = shaders::raise_quantised(given);
   const Graph graph = mode == Mode::halves ? shaders::in_half_precision(quantised_table ? *quantised_table : given)
                       : quantised_table    ? *quantised_table
                                            : given;

@@ -12,15 +12,21 @@ DIGITS = ROOT / "examples/digits"
 VALIDATED = [ROOT / ".ci/validated", "--opens"]
 
 
-def validated(*command):
-    environment = {k: v for k, v in os.environ.items() if k != "GTEST_OUTPUT"}
+PARTS = 4
+
+
+def validated(*command, **variables):
+    environment = {k: v for k, v in os.environ.items() if k != "GTEST_OUTPUT"} | variables
     done = subprocess.run([*VALIDATED, *map(str, command)], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 
 
-def test_graphs(tosaic):
-    assert "[  PASSED  ]" in validated(pathlib.Path(tosaic).parent / "test_shaders")
+@pytest.mark.by_turns(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_graphs(tosaic, part):
+    said = validated(pathlib.Path(tosaic).parent / "test_shaders", GTEST_TOTAL_SHARDS=str(PARTS), GTEST_SHARD_INDEX=str(part))
+    assert "[  PASSED  ]" in said
 
 
 @pytest.mark.parametrize("options", [[], ["--quantize", "int8", "--calibrate", DIGITS / "digits_samples.npz"]])

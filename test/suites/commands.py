@@ -99,8 +99,8 @@ class Options:
             return [Command(words, path) for words in ([build] if there else [set_up, build])]
         return Need(" ".join(["build", preset, *targets]), commands, "after" if options else "compile")
 
-    def ctest(self, build, only=(), env=None):
-        chosen = ["-R", f"^({'|'.join(only)})$"] if only else []
+    def ctest(self, build, only=(), env=None, but=()):
+        chosen = [word for flag, names in (("-R", only), ("-E", but)) if names for word in (flag, f"^({'|'.join(names)})$")]
         return Command(["ctest", "--test-dir", f"build/{build}", "-j", self.jobs, "--no-tests=error", "--output-on-failure",
                         "--output-junit", f"{RESULTS}/ctest.xml", *chosen],
                        {"PATH": SYSTEM_PATH, "VIRTUAL_ENV": str(self.python.parents[1]), "GTEST_OUTPUT": f"xml:{RESULTS}/",

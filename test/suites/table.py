@@ -32,34 +32,47 @@ def table(o):
     venv, models, layer, zoo_env, vela = (o.make(name, "python") for name in (
         "venv", "quick-models", "emulation-layer", "zoo-env", "vela"))
     zoo_tests = dataclasses.replace(zoo_env, optional=True)
+    weights = o.make("accuracy-packages", "python")
+    quick_weights = dataclasses.replace(o.make("accuracy-quick", "python"), optional=True)
     plugin, wheel, package = (o.make(name, "after") for name in ("plugin", "wheel", "python-env"))
+    in_package = ROOT / "build/python-env/bin/python"
     python_core = lambda: ["-DTOSAIC_PYTHON=ON", f"-DTOSAIC_EXECUTORCH={o.executorch()}", f"-DPython_EXECUTABLE={o.python}"]
     arm64 = ["-DTOSAIC_PYTHON=ON", f"-DTOSAIC_ARM64_ROOT={ROOT}/build/arm64-root", f"-DPython_EXECUTABLE={o.python}"]
     cross = [o.make("packages-CROSS", "compile"), o.make("arm64-root", "after")]
     aarch64 = lambda *words: Command([o.python, "test/aarch64/run_aarch64.py", *words], o.peers)
     qemu = ["build/release/bin/tosaic", "build/aarch64/bin/tosaic", "build/arm64-root"]
     sharded = {"GTEST_TOTAL_SHARDS": o.shards, "GTEST_SHARD_INDEX": o.turn % o.shards}
+    third = {"GTEST_TOTAL_SHARDS": 3, "GTEST_SHARD_INDEX": o.turn % 3}
+    # Their build is as long as the release's. By three, so that over time each part of the second runs, and either with
+    # either of the Debians (.ci/run).
+    sanitizers = [["asan"], ["asan-part"], []][o.turn % 3]
     every = {"GTEST_TOTAL_SHARDS": 1000, "GTEST_SHARD_INDEX": 0}
     first = "--first-of-each-file"
+    packaged = ["--ignore", "test/python", "--ignore", "test/accuracy"]  # tests that need the package
+    by_turns = ["--turn", str(o.turn)]
     chosen = lambda: o.ask(o.python, ROOT / "test/peers/executorch_suite/chosen.py", 10910, "misc", "misc", "models")
     theirs = lambda: [o.executorch_suite("ours", 400, 0, ET_SUITE, *chosen(), report="executorch_suite")]
     with_quantizers = lambda: [o.executorch_suite("ours_quantized", 1000, 0, ET_SUITE, report="executorch_quantized_suite"),
-                               o.executorch_suite("vulkan", 50, 0, ET_VULKAN, report="executorch_vulkan_suite")]
+                               o.executorch_suite("vulkan", 12, o.turn, ET_VULKAN, report="executorch_vulkan_suite")]
     bench = lambda name, file, about, *needs: Suite(name, about, [tool, venv, *needs], lambda: [Command([
         o.python, f"bench/{file}.py", "--tosaic", "build/release/bin/tosaic", "--output", f"build/{name}.md", *o.more])],
         reports=False)
     return [
-        Suite("test", "everything that must hold before a change goes in",
-              parts=["cpp", "asan", "asan-part", "py", "python", "executorch-part"]),
-        Suite("cpp", "C++ tests, release build", [tests, layer], lambda: [o.ctest("release")]),
+        Suite("test", "everything that must hold before a change goes in; of the two sanitizer suites one or none, by turns",
+              parts=["cpp", "shaders-part", *sanitizers, "py", "python", "executorch-part"]),
+        Suite("cpp", "C++ tests but for compute shaders, release build", [tests, layer], lambda: [o.ctest("release", but=["shaders"])]),
+        Suite("shaders-part", "a third of the compute shaders' tests; SEED chooses, `test-shaders` is all of them",
+              [tests, layer], lambda: [o.ctest("release", ["shaders"], third)]),
         Suite("asan", "readers, stages, executors, runtime with AddressSanitizer and UBSan",
               [o.build("sanitized", *programs(ASAN)), layer], lambda: [o.ctest("sanitized", ASAN)]),
         Suite("asan-part", "a part of the lowerings', kernels' and API's tests with sanitizers; SEED chooses, SHARDS=1: all",
               [o.build("sanitized", *programs(SAMPLED))], lambda: [o.ctest("sanitized", SAMPLED, sharded)]),
-        Suite("py", "all of Python but the package: golden text, peers, delegates, fuzz seeds, a conformance slice",
-              [tool, plugin, models, zoo_tests], lambda: [o.pytest("test", "--ignore", "test/python")]),
-        Suite("python", "the Python package, installed from its wheel", [package, models],
-              lambda: [o.package_tests("test/python")]),
+        Suite("py", "all of Python but the package: golden text, peers, delegates, fuzz seeds, a conformance slice; of what "
+              "takes long a part, by turns: SEED chooses, `run.py ethosu`, say, is all of a folder's",
+              [tool, plugin, models, zoo_tests], lambda: [o.pytest("test", *packaged, *by_turns)]),
+        Suite("python", "the Python package, installed from its wheel; accuracy of two trained models; of what takes long a "
+              "part, by turns: SEED chooses",
+              [package, models, quick_weights], lambda: [o.package_tests("test/python", "test/accuracy", *by_turns)]),
         Suite("executorch-part", "some of ExecuTorch's own tests on tosaic", [package], lambda: [*theirs(), *with_quantizers()]),
 
         Suite("slice", "the first test of each test file: is everything installed that the tests need?",
@@ -68,8 +81,9 @@ def table(o):
         Suite("slice-asan", "of one with sanitizers", [o.build("sanitized", "test_ir")],
               lambda: [o.ctest("sanitized", ["ir"], every)]),
         Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests],
-              lambda: [o.pytest("test", first, "--ignore", "test/python", env=every)]),
-        Suite("slice-python", "of each of the package's", [package, models], lambda: [o.package_tests("test/python", first)]),
+              lambda: [o.pytest("test", first, *packaged, env=every)]),
+        Suite("slice-python", "of each of the package's", [package, models, quick_weights],
+              lambda: [o.package_tests("test/python", "test/accuracy", first)]),
 
         Suite("sanitized", "everything with sanitizers, threads with theirs; an hour or two",
               parts=["sanitized-cpp", "sanitized-py", "threads"]),
@@ -135,6 +149,11 @@ def table(o):
         Suite("zoo", "86 families of models on the targets, one table in build/zoo/zoo.md; half an hour", [tool, zoo_env], lambda: [
             Command(["build/zoo-env/bin/python", "-W", "ignore", "test/models/zoo.py", "--tosaic", "build/release/bin/tosaic",
                      "--output", "build/zoo", *o.more])], reports=False),
+
+        Suite("accuracy", "trained models in int8 and int16x8, next to PT2E: one table, and the bars; some ten minutes", [package, weights],
+              lambda: [Command([in_package, "test/accuracy/table.py", *o.more]), o.pytest(
+                  "test/accuracy", "--all-models", python=in_package,
+                  env={**o.peers, "ACCURACY_FIGURES": str(ROOT / "build/accuracy/accuracy.json")})]),
 
         bench("bench", "bench", "tosaic beside its peers, one table", o.build("release", "in_process")),
         bench("bench-ethosu", "ethos_u", "Vela's estimates for our TOSA and for ExecuTorch's, every model"),

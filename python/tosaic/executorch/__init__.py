@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .backend import TosaicVulkan as TosaicVulkan
     from .backend import TOSABackend as TOSABackend
     from .backend import VgfBackend as VgfBackend
+    from .calibration import calibrate as calibrate
     from .compile_specs import ArmCompileSpecBuilder as ArmCompileSpecBuilder
     from .compile_specs import EthosUCompileSpec as EthosUCompileSpec
     from .compile_specs import TosaCompileSpec as TosaCompileSpec
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
 _MODULES = {
     "compile_specs": ("ArmCompileSpecBuilder", "EthosUCompileSpec", "TosaCompileSpec", "VelaExternalBlockPlacements",
                       "VgfCompileSpec", "VulkanCompileSpec"),
+    "calibration": ("calibrate",),
     "backend": ("EthosUBackend", "TOSABackend", "TosaicVulkan", "VgfBackend"),
     "partitioner": ("ArmPartitioner", "EthosUPartitioner", "TOSAPartitioner", "VgfPartitioner", "VulkanPartitioner"),
     "quantizer": ("EthosUQuantizer", "TOSAQuantizer", "VgfQuantizer", "get_symmetric_a16w8_quantization_config",

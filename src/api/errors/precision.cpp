@@ -12,14 +12,21 @@ ErrorFamily calibrate() {
           "$ tosaic compile digits.pt2 --target tosa-int --calibrate digits_test.npz -o digits.pte\n"
           "digits_test.npz: error[calibrate.unknown-input]: array 'label' belongs to no input of the model",
           {
+              {"constant", "an input has one value in all samples: ranges hold little else",
+               "give typical inputs as samples"},
               {"methods", "it is not clear to which method samples belong", "name it: --calibrate METHOD=FILE"},
               {"missing-input", "an input has no samples"},
               {"no-samples", "an integer target needs samples, and there are none",
                "give some: --calibrate FILE, in Python calibration=[...]"},
+              {"normalisation", "the first batch norm sees other means or variances than in training",
+               "give samples that are normalised as the inputs in training were"},
+              {"not-a-number", "NaN or infinities in a sample make results that are no numbers",
+               "leave such samples out, or look at how they were made"},
               {"not-finite", "NaN or infinities came up in the calibration; ranges leave them out",
                "check the samples, or apply masks after the model"},
               {"not-taken", "no sample takes this branch or loop; its scales follow from its operands",
                "add samples that take it"},
+              {"same-samples", "all samples are the same", "give samples that differ as the inputs will"},
               {"sample", "a sample cannot be read"},
               {"sample-count", "inputs have different numbers of samples"},
               {"sample-type", "a sample has another type or shape than the input"},
@@ -33,6 +40,42 @@ ErrorFamily calibrate() {
               {"unresolved", "neighbouring quantised values lead to very different results: the operator stays float",
                "reduce its argument first, or use --quantize int16x8"},
               {"unused", "the samples are not used", "leave --calibrate out"},
+          }};
+}
+
+ErrorFamily compare() {
+  return {
+      "compare",
+      "a program cannot be held against its floats",
+      "give a float program, an integer target and samples of the inputs' types",
+      "$ tosaic compare digits.pt2 --target tosa-fp\n"
+      "digits.pt2: error[compare.floats]: tosa-fp computes floats: nothing is quantised",
+      {
+          {"already-quantised", "the program was quantised before: its floats are not in it", "give the float program"},
+          {"calibration", "the artifact's calibration was an iterator, which is used up",
+           "call tosaic.compare with the samples, or give compile a list"},
+          {"floats", "the target computes floats: nothing is quantised", "choose an integer target"},
+          {"methods", "there are several methods or sizes", "compare one at a time"},
+          {"no-samples", "no sample has the sizes that the program is compiled for", "give --samples"},
+          {"not-a-number", "a sample has NaN", "give samples as the model will see them"},
+          {"nothing-quantised", "no tensor of the program becomes integers", "see `tosaic explain`"},
+          {"sizes", "the program's sizes vary on this target", "choose them: --sizes"},
+          {"states", "what the program keeps from run to run cannot be computed"},
+      }};
+}
+
+ErrorFamily tune() {
+  return {"tune",
+          "no mixed precision can be chosen",
+          "give a budget, 'snr>=30' or 'cycles<=1.15x', and an integer target with 16-bit activations",
+          "$ tosaic tune digits.pt2 --budget quick -o digits.plan\n"
+          "error[tune.budget]: 'quick' is no budget",
+          {
+              {"budget", "the budget cannot be read", "say 'snr>=30', or 'cycles<=1.15x'"},
+              {"missed", "the budget cannot be met: the plan that comes nearest is written", "ask for less"},
+              {"no-int16", "the target has no 16-bit activations", "choose another target"},
+              {"scheme", "all activations have 16 bits already", "leave out --quantize int16x8"},
+              {"unit", "nobody estimates this cost for the target", "say 'bytes<=1.1x'"},
           }};
 }
 
@@ -117,6 +160,8 @@ ErrorFamily quantizer() {
 
 }  // namespace
 
-std::vector<ErrorFamily> errors_of_precision() { return {calibrate(), plan(), quantise(), quantizer()}; }
+std::vector<ErrorFamily> errors_of_precision() {
+  return {calibrate(), compare(), plan(), quantise(), quantizer(), tune()};
+}
 
 }  // namespace tosaic

@@ -15,9 +15,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <hwy/contrib/math/math-inl.h>  // once per target: after foreach_target.h
-
 #include "cpu/elementwise/block_loops-inl.h"
+#include "cpu/elementwise/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tosaic::cpu {
@@ -91,9 +90,6 @@ void mapv(const Block& block) {
   std::memcpy(out + i, rest, bytes);
 }
 
-// `otherwise` where x is a number.
-HWY_INLINE V keep_nan(V x, V otherwise) { return hn::IfThenElse(hn::Eq(x, x), otherwise, x); }
-
 struct Floor {
   static HWY_INLINE V f(D, V x) { return hn::Floor(x); }
 };
@@ -107,12 +103,7 @@ struct Rsqrt {
   static HWY_INLINE V f(D d, V x) { return hn::Div(hn::Set(d, 1.0f), hn::Sqrt(x)); }
 };
 struct Exp {
-  static HWY_INLINE V f(D d, V x) {
-    const V infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-    const V top = hn::Set(d, 88.7228394f);  // the largest float whose exponential is finite
-    const V y = hn::Exp(d, hn::Min(x, top));
-    return keep_nan(x, hn::IfThenElse(hn::Gt(x, top), infinity, y));
-  }
+  static HWY_INLINE V f(D d, V x) { return exponential(d, x); }
 };
 struct Log {
   static HWY_INLINE V f(D d, V x) {

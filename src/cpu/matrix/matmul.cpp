@@ -18,18 +18,6 @@ struct Shape3 {
   bool turned = false;
 };
 
-// The TRANSPOSE that makes B for nobody else than node n: its panels are made of what it reads.
-std::optional<std::uint32_t> turning(const Planning& planning, std::uint32_t n) {
-  const ValueId b = planning.node(n).inputs[1];
-  const std::int32_t producer = planning.producer[b];
-  if (producer < 0 || planning.only_user(b) != n) return std::nullopt;
-  const auto t = static_cast<std::uint32_t>(producer);
-  const Node& node = planning.node(t);
-  if (planning.taken[t] || node.op != tosa::op::transpose || planning.constant(node.inputs[0])) return std::nullopt;
-  if (node.attrs.get<std::vector<std::int64_t>>("perms") != std::vector<std::int64_t>{0, 2, 1}) return std::nullopt;
-  return t;
-}
-
 struct MatmulF32 {
   const GemmF32* kernel = &gemm_f32();
   static constexpr std::string_view name = "matmul_f32";
@@ -185,7 +173,7 @@ struct Matmul : Kind {
 template <class Kind>
 bool take(Planning& planning, std::uint32_t n, Shape3 shape) {
   const Node& node = planning.node(n);
-  const auto turned = turning(planning, n);
+  const auto turned = transposed_b(planning, n);
   shape.turned = turned.has_value();
   auto m = std::make_shared<Matmul<Kind>>();
   m->shape = shape;
@@ -225,6 +213,17 @@ bool take(Planning& planning, std::uint32_t n, Shape3 shape) {
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> transposed_b(const Planning& planning, std::uint32_t n) {
+  const ValueId b = planning.node(n).inputs[1];
+  const std::int32_t producer = planning.producer[b];
+  if (producer < 0 || planning.only_user(b) != n) return std::nullopt;
+  const auto t = static_cast<std::uint32_t>(producer);
+  const Node& node = planning.node(t);
+  if (planning.taken[t] || node.op != tosa::op::transpose || planning.constant(node.inputs[0])) return std::nullopt;
+  if (node.attrs.get<std::vector<std::int64_t>>("perms") != std::vector<std::int64_t>{0, 2, 1}) return std::nullopt;
+  return t;
+}
 
 bool take_matmul(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // MATMUL: the second operand is packed when the program runs (or once, when it is constant).
 #pragma once
+#include <optional>
+
 #include "cpu/step.h"
 
 namespace tosaic::cpu {
+// The TRANSPOSE that makes B, the second operand, for nobody else than node n: panels are made of what it reads.
+std::optional<std::uint32_t> transposed_b(const Planning& planning, std::uint32_t n);
 bool take_matmul(Planning& planning, std::uint32_t node);
 }  // namespace tosaic::cpu

@@ -4,17 +4,17 @@
 
 #include "cpu/matrix/quantised_product.h"
 #include "cpu/matrix/quantised_weight.h"
+#include "ops/definitions/extension.h"
 
 namespace tosaic::cpu {
 
 bool take_quantised_gather(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != tosa::op::gather || !planning.quantised_weights) return false;
-  const auto found = planning.quantised_weights->find(node.inputs[0]);
-  if (found == planning.quantised_weights->end()) return false;
-  Step step{.kernel = "coded_rows", .nodes = {n}, .reads = {node.inputs[1]}, .writes = {node.outputs[0]}};
-  const std::int64_t count = planning.type(node.inputs[1]).shape.elements();
-  step.run = [=, table = found->second, which = node.inputs[1], to = node.outputs[0]](const Frame& frame) -> Status {
+  if (node.op != extension::op::scaled_gather) return false;
+  const ValueId which = node.inputs[extension::scaled_gather::indices];
+  Step step{.kernel = "coded_rows", .nodes = {n}, .reads = {which}, .writes = {node.outputs[0]}};
+  const std::int64_t count = planning.type(which).shape.elements();
+  step.run = [=, table = quantised_weight(planning, node), to = node.outputs[0]](const Frame& frame) -> Status {
     const auto* index = static_cast<const std::int32_t*>(frame.read(which));
     auto* out = static_cast<float*>(frame.write(to));
     const std::int64_t rows = table->panels().n;

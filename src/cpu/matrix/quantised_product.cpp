@@ -4,8 +4,7 @@
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_f32.h"
 #include "cpu/matrix/quantised_weight.h"
-#include "cpu/window/window.h"
-#include "plan/per_row_quantisation.h"
+#include "ops/definitions/extension.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -107,25 +106,22 @@ struct QuantisedProduct {
 }  // namespace
 
 bool take_quantised_product(Planning& planning, std::uint32_t n) {
+  namespace operands = extension::scaled_product;
   const Node& node = planning.node(n);
-  if (!planning.quantised_weights || node.inputs.size() < 2) return false;
-  const auto found = planning.quantised_weights->find(node.inputs[1]);
-  if (found == planning.quantised_weights->end()) return false;
+  if (node.op != extension::op::scaled_product) return false;
   auto product = std::make_shared<QuantisedProduct>();
-  product->weight = found->second;
+  product->weight = quantised_weight(planning, node);
   product->panels = &product->weight->panels();
   const QuantisedPanels& weight = *product->panels;
-  const Value& bias = planning.graph[node.inputs[2]];  // a matrix product's is a zero point, and 0
+  const Value& bias = planning.graph[node.inputs[operands::bias]];
   const std::span<const float> given = bias.constant.as<float>();
   product->bias.resize(static_cast<std::size_t>(weight.count() * weight.lanes));
   for (std::size_t j = 0; j < static_cast<std::size_t>(weight.n); ++j)
     product->bias[j] = given[given.size() == 1 ? 0 : j];
-  product->input = node.inputs[0];
+  product->input = node.inputs[operands::input];
   product->int8 = planning.type(product->input).dtype == DType::i8;
-  if (product->int8 && node.inputs.size() > plan::row_scale_operand) {
-    product->scale = node.inputs[plan::row_scale_operand];
-    product->zero = node.inputs[plan::row_zero_operand];
-  }
+  if (node.inputs.size() > operands::row_scale) product->scale = node.inputs[operands::row_scale];
+  if (node.inputs.size() > operands::row_zero) product->zero = node.inputs[operands::row_zero];
   const std::int64_t rows = planning.type(node.outputs[0]).shape.elements() / weight.n;
   product->widens = !product->int8 && rows >= rows_to_widen;
   product->epilogue = find_epilogue(planning, n, false,

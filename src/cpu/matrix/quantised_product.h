@@ -3,7 +3,6 @@
 #include "cpu/step.h"
 
 namespace tosaic::cpu {
-bool take_quantised_product(Planning& planning,
-                            std::uint32_t node);  // a product with a quantised weight (computed_weights.h)
-bool take_quantised_gather(Planning& planning, std::uint32_t node);  // a GATHER of rows of one
+bool take_quantised_product(Planning& planning, std::uint32_t node);  // tosaic.scaled_product
+bool take_quantised_gather(Planning& planning, std::uint32_t node);   // tosaic.scaled_gather
 }  // namespace tosaic::cpu

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "base/mapped_files.h"
-#include "cpu/step.h"
+#include "ops/definitions/extension.h"
 #include "simd/transpose.h"
 
 namespace tosaic::cpu {
@@ -40,29 +40,16 @@ void make_words(const std::uint32_t* values, int bits, std::int64_t count, std::
       words[i] = ((values[2 * i] & low) | (values[2 * i + 1] & low) << 4) ^ 0x88888888u;
 }
 
-// What rows are, by where they lie.
+// What rows are, by where they lie; their scales are compared.
 struct Identity {
-  const std::byte *values, *scales;
-  std::int64_t run, n, k, group, times;
-  int outer, bits;
+  const std::byte* values;
+  std::int64_t run, n, k, group;
+  int bits;
   bool by_columns;
-  Shape shape, of_scales;
   bool operator==(const Identity&) const = default;
 };
 Identity identity_of(const QuantisedRows& rows, int bits) {
-  const plan::QuantisedForm form = rows.form.value_or(plan::QuantisedForm());
-  return {rows.values.bytes.data(),
-          rows.scales.data(),
-          rows.values.run,
-          rows.n,
-          rows.k,
-          rows.group,
-          form.times,
-          form.outer,
-          bits,
-          rows.by_columns,
-          form.shape,
-          form.of_scales};
+  return {rows.values.bytes.data(), rows.values.run, rows.n, rows.k, rows.group, bits, rows.by_columns};
 }
 
 }  // namespace
@@ -75,25 +62,28 @@ std::shared_ptr<QuantisedWeight> QuantisedWeight::shared(QuantisedRows rows, int
   Identity identity = identity_of(rows, bits);
   for (const auto& [other, weight] : in_use)
     if (other == identity)
-      if (auto known = weight.lock()) return known;
+      if (auto known = weight.lock(); known && known->rows_.scales == rows.scales) return known;
   auto made = std::make_shared<QuantisedWeight>(std::move(rows), bits);
   made->keeps_rows = true;  // and with them their memory, as long as it is known by its place
   in_use.emplace_back(std::move(identity), made);
   return made;
 }
 
-void QuantisedRows::read_values(std::int64_t first, std::int64_t count, std::int8_t* to) const {
-  if (!by_columns) return values.read(first * k, {to, static_cast<std::size_t>(count * k)});
-  const auto* from = values.bytes.as<std::int8_t>().data() + first;
-  for (std::int64_t i = 0; i < k; ++i, from += n)
-    for (std::int64_t row = 0; row < count; ++row) to[row * k + i] = from[row];
-}
-
-void QuantisedRows::read_scales(std::int64_t row, std::span<float> to) const {
-  if (form)
-    form->read_scales(scales.as<float>(), row * groups(), to);
-  else
-    std::ranges::fill(to, 1.0f);
+std::shared_ptr<QuantisedWeight> quantised_weight(Planning& planning, const Node& node) {
+  namespace product = extension::scaled_product;
+  namespace gather = extension::scaled_gather;
+  const bool looks_up = node.op == extension::op::scaled_gather;
+  const ValueId values = node.inputs[looks_up ? gather::values : product::values];
+  std::shared_ptr<QuantisedWeight>& known = planning.quantised_weights[values];
+  if (!known) {
+    planning.packed_operands.emplace_back(values, node.inputs[looks_up ? gather::scales : product::scales]);
+    QuantisedRows rows = plan::quantised_rows(planning.graph, node);
+    const int bits = rows.group % 8 == 0 && rows.values.fits_four_bits() ? 4 : 8;
+    known = planning.lasting_weights ? QuantisedWeight::shared(std::move(rows), bits)
+                                     : std::make_shared<QuantisedWeight>(std::move(rows), bits);
+  }
+  if (looks_up && !known->keeps_rows) known->keeps_rows = true;
+  return known;
 }
 
 QuantisedWeight::QuantisedWeight(QuantisedRows rows, int bits)
@@ -109,7 +99,7 @@ void QuantisedWeight::pack_all(ThreadPool& pool) const {
   const std::int64_t padded = b.count() * b.lanes, words_of_row = b.k / b.values_per_word();
   b.words = aligned_words(static_cast<std::size_t>(padded * words_of_row));
   const auto scales = static_cast<std::size_t>(padded * b.groups());
-  if (!rows_.form || are_bfloat16(rows_.scales.as<float>()))
+  if (are_bfloat16(rows_.scales.as<float>()))
     b.short_scales.resize(scales);
   else
     b.scales.resize(scales);
@@ -143,9 +133,8 @@ void QuantisedWeight::pack_panel(std::int64_t panel, std::uint32_t* memory) cons
   if (rows < b.lanes) std::fill(to, to + b.lanes * words_of_row, 0);
   simd::transpose_words(words, words_of_row, to, b.lanes, rows, words_of_row);
 
-  std::vector<float> scales(static_cast<std::size_t>(b.groups()));
   for (std::int64_t lane = 0; lane < rows; ++lane) {
-    rows_.read_scales(first + lane, scales);
+    const std::span<const float> scales = rows_.scales_of(first + lane);
     double all = 0;
     for (std::int64_t g = 0; g < b.groups(); ++g) {
       const float scale = scales[static_cast<std::size_t>(g)];
@@ -165,8 +154,7 @@ void QuantisedWeight::pack_panel(std::int64_t panel, std::uint32_t* memory) cons
 
 void QuantisedWeight::read_row(std::int64_t n, float* to) const {
   std::array<std::int8_t, 256> part;
-  std::vector<float> scales(static_cast<std::size_t>(rows_.groups()));
-  rows_.read_scales(n, scales);
+  const std::span<const float> scales = rows_.scales_of(n);
   for (std::int64_t g = 0; g < rows_.groups(); ++g)
     for (std::int64_t k = g * rows_.group, end = k + rows_.group, count = 0; k < end; k += count) {
       count = std::min<std::int64_t>(end - k, part.size());

@@ -5,30 +5,15 @@
 #pragma once
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <span>
 
 #include "base/thread_pool.h"
 #include "cpu/matrix/quantised_kernel.h"
-#include "plan/quantised_constant.h"
-#include "plan/quantised_form.h"
+#include "cpu/step.h"
+#include "plan/quantised_rows.h"
 
 namespace tosaic::cpu {
 
-// n rows of k values, a scale for each group of neighbours in a row.
-struct QuantisedRows {
-  plan::QuantisedConstant values;
-  std::int64_t n = 0, k = 0, group = 0;
-  bool by_columns = false;                  // the values lie [k][n]
-  std::optional<plan::QuantisedForm> form;  // nullopt: all scales are 1
-  Bytes scales;                             // f32, the elements of form->scales
-
-  std::int64_t groups() const { return k / group; }
-  // `to`: [count][k].
-  void read_values(std::int64_t first, std::int64_t count, std::int8_t* to) const;
-  // `to`: [groups()].
-  void read_scales(std::int64_t row, std::span<float> to) const;
-};
+using plan::QuantisedRows;
 
 class QuantisedWeight {
  public:
@@ -55,5 +40,8 @@ class QuantisedWeight {
   mutable QuantisedPanels panels_;
   mutable std::once_flag packed_;
 };
+
+// That of a tosaic.scaled_product or tosaic.scaled_gather node.
+std::shared_ptr<QuantisedWeight> quantised_weight(Planning& planning, const Node& node);
 
 }  // namespace tosaic::cpu

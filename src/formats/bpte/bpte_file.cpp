@@ -55,7 +55,8 @@ Result<Tensor> tensor_of(const s::Tensor& from, const Bytes& file) {
   }
   if (sizes.size() > static_cast<std::size_t>(pte::max_rank))
     return corrupt(fmt::format("a tensor has {} dimensions", sizes.size()));
-  Tensor tensor{{*dtype, Shape(sizes), {}}, Bytes::of(std::vector<std::byte>())};
+  Bytes none = Bytes::of(std::vector<std::byte>());
+  Tensor tensor{{*dtype, Shape(sizes), {}}, std::move(none)};
   if (size_of(from.data()) != bytes)
     return corrupt(fmt::format("a tensor {} has {} bytes of data", to_string(tensor.type), size_of(from.data())));
   if (bytes == 0) return tensor;

@@ -11,6 +11,7 @@
 #include "formats/tosa/location.h"
 #include "formats/tosa/tosa_file.h"
 #include "ir/tosa_operators.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::tosa_file {
 namespace {

@@ -300,26 +300,30 @@ Check verify_operands(const View& view, const Spec& spec) {
   return check_rest(view);
 }
 
-Check verify_node(const View& view, const Spec& spec) {
+Check verify_as(const Op& op, const View& view, const Spec& spec) {
   const Node& node = view.node();
-  const Op* op = find(node.op);
-  if (!op) return broken("unknown-operator", "TOSA 1.0 has no operator '{}'", node.op);
-  if (Check c = check_count(*op, view, op->inputs, node.inputs, "input")) return c;
-  if (Check c = check_count(*op, view, op->outputs, node.outputs, "output")) return c;
-  if (Check c = check_attributes(*op, view)) return c;
-  const std::vector<Bound> in = bind(op->inputs, node.inputs), out = bind(op->outputs, node.outputs);
-  if (Check c = check_ranks(*op, view, in)) return c;
-  if (Check c = check_ranks(*op, view, out)) return c;
-  if (Check c = check_types(*op, view, spec, in, out)) return c;
-  if (Check c = check_rounding(*op, view, spec)) return c;
-  if (Check c = check_constants(*op, view, spec, in)) return c;
-  if (Check c = op->check ? op->check(view) : std::nullopt) return c;
+  if (Check c = check_count(op, view, op.inputs, node.inputs, "input")) return c;
+  if (Check c = check_count(op, view, op.outputs, node.outputs, "output")) return c;
+  if (Check c = check_attributes(op, view)) return c;
+  const std::vector<Bound> in = bind(op.inputs, node.inputs), out = bind(op.outputs, node.outputs);
+  if (Check c = check_ranks(op, view, in)) return c;
+  if (Check c = check_ranks(op, view, out)) return c;
+  if (Check c = check_types(op, view, spec, in, out)) return c;
+  if (Check c = check_rounding(op, view, spec)) return c;
+  if (Check c = check_constants(op, view, spec, in)) return c;
+  if (Check c = op.check ? op.check(view) : std::nullopt) return c;
   if (Check c = spec.has(sizes_vary) ? std::nullopt : check_rest(view)) return c;
-  if (Check c = check_outputs(*op, view)) return c;
-  if (Check c = check_level(*op, view, spec.level, in)) return c;
-  if (Check c = check_level(*op, view, spec.level, out)) return c;
-  if (Check c = op->level ? op->level(view, spec.level) : std::nullopt) return c;
+  if (Check c = check_outputs(op, view)) return c;
+  if (Check c = check_level(op, view, spec.level, in)) return c;
+  if (Check c = check_level(op, view, spec.level, out)) return c;
+  if (Check c = op.level ? op.level(view, spec.level) : std::nullopt) return c;
   return spec.product ? spec.product->check(view) : std::nullopt;
+}
+
+Check verify_node(const View& view, const Spec& spec) {
+  const Op* op = find(view.node().op);
+  if (!op) return broken("unknown-operator", "TOSA 1.0 has no operator '{}'", view.node().op);
+  return verify_as(*op, view, spec);
 }
 
 Status check_run_time_operands(const Run& run) {

@@ -167,7 +167,7 @@ std::vector<Target> target_ethos_u() {
       target.emits = EmitKind{"vela", "folder of Vela's", "vela=DIR (Ethos-U: what Vela was given and wrote)",
                               is_vela_file, "vela-files"};
       target.device = "ethos-u";
-      target.simulated = true;
+      target.simulated = target.estimates = true;
       targets.push_back(std::move(target));
     }
   return targets;

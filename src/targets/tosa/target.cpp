@@ -48,7 +48,7 @@ Target tosa_target(std::string name, std::string summary, const char* spec) {
                      .kind = OptionInfo::Kind::pairs,
                      .sentence = "keep constants of 1 KB and more in a data file instead of the .pte: weights=FILE.ptd",
                      .allowed = {"weights"}}};
-  target.keeps_quantised_weights = target.packs_int4 = !target.integer();
+  if (!target.integer()) target.quantised_weights = QuantisedWeights::packed;
   return target;
 }
 

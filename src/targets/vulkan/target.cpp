@@ -74,7 +74,7 @@ std::vector<Target> target_vulkan() {
                 .emit = emit};
   target.device = "vulkan";
   target.varies = true;
-  target.keeps_quantised_weights = true;
+  target.quantised_weights = QuantisedWeights::stay;
   target.in_place = true;  // inputs are brought to the device before outputs come back
   std::string sentence = "for which devices there are shaders, in a comma-separated list; default: all (";
   OptionInfo option{.name = tiers_option, .kind = OptionInfo::Kind::list, .placeholder = "TIERS"};

@@ -31,7 +31,7 @@ def _sample(names):
     folders = collections.defaultdict(list)
     for item, name in names.items():
         turn = (zlib.crc32(name.encode()) - seed) % every
-        folders[name.split("/")[0]].append((not LOWERS.search(name), turn, name, item))
+        folders[name.split("::")[0].split("/")[0]].append((not LOWERS.search(name), turn, name, item))
     return {item for ranked in folders.values()
             for place, (_, turn, _, item) in enumerate(sorted(ranked, key=lambda r: r[:3])) if turn == 0 or place < least}
 

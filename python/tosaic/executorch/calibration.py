@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between `prepare_pt2e` and `convert_pt2e`: the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e import FakeQuantizeBase, ObserverBase
+
+from .._errors import Error
+
+
+@dataclass
+class _Layer:
+    """A convolution or linear layer with a constant weight that is to be rounded."""
+    call: Node
+    weight: Node
+    rounding: ObserverBase
+    bias: Node
+    lost: torch.Tensor | None = None  # weight - rounded weight
+    shift: torch.Tensor | None = None  # per channel, summed over the samples
+
+
+def _argument(call: Node, name: str) -> Any:
+    names = [a.name for a in call.target._schema.arguments]
+    if name not in names:
+        return None
+    at = names.index(name)
+    return call.args[at] if at < len(call.args) else call.kwargs.get(name)
+
+
+def _attribute(gm: GraphModule, node: Any) -> torch.Tensor | None:
+    if not isinstance(node, Node) or node.op != "get_attr":
+        return None
+    return getattr(gm.get_submodule(node.target.rpartition(".")[0]), node.target.rpartition(".")[2])
+
+
+def _observed(gm: GraphModule, node: Any) -> tuple[Node, ObserverBase | None]:
+    """What an observer looks at, and the observer."""
+    if isinstance(node, Node) and node.op == "call_module":
+        observer = gm.get_submodule(node.target)
+        if isinstance(observer, ObserverBase):
+            return node.args[0], observer
+    return node, None
+
+
+def _layers(gm: GraphModule) -> list[_Layer]:
+    found = []
+    for call in gm.graph.nodes:
+        if call.op != "call_function" or not hasattr(call.target, "_schema"):
+            continue
+        weight, rounding = _observed(gm, _argument(call, "weight"))
+        bias, _ = _observed(gm, _argument(call, "bias"))
+        if rounding is None or _attribute(gm, weight) is None or _attribute(gm, bias) is None:
+            continue
+        if _attribute(gm, weight).dim() >= 2:
+            found.append(_Layer(call, weight, rounding, bias))
+    return found
+
+
+def _rounded(weight: torch.Tensor, observer: Any) -> torch.Tensor:
+    scale, zero = observer.calculate_qparams()
+    low, high = observer.quant_min, observer.quant_max
+    if getattr(observer, "ch_axis", None) is not None and scale.numel() > 1:
+        return torch.fake_quantize_per_channel_affine(weight, scale.flatten().float(), zero.flatten().int(), observer.ch_axis,
+                                                      low, high)
+    return torch.fake_quantize_per_tensor_affine(weight, float(scale), int(zero), low, high)
+
+
+class _Shifts(torch.fx.Interpreter):
+    """Runs the program and adds up what each layer's results lose in the mean."""
+
+    def __init__(self, gm: GraphModule, layers: list[_Layer]):
+        super().__init__(gm)
+        self.layers = {layer.call: layer for layer in layers}
+
+    def run_node(self, n: Node) -> Any:
+        layer = self.layers.get(n)
+        if layer is None:
+            return super().run_node(n)
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        names = [a.name for a in n.target._schema.arguments]
+        given = dict(zip(names, args)) | kwargs
+        y = n.target(**(given | {"weight": layer.lost, "bias": None}))
+        channel = y.dim() + 1 - layer.lost.dim()
+        shift = y.mean([d for d in range(y.dim()) if d != channel])
+        layer.shift = shift if layer.shift is None else layer.shift + shift
+        return n.target(**given)
+
+
+def calibrate(prepared: GraphModule, samples: Iterable[Any], *, bias_correction: bool = True) -> GraphModule:
+    """Shows samples to a program of `prepare_pt2e`, and corrects its biases: what the rounding of weights adds to the mean of
+    each channel of a layer's results is taken from its bias (Nagel et al., "Data-Free Quantization Through Weight
+    Equalization and Bias Correction", ICCV 2019, section 4.2, with means over the samples).
+
+        prepared = prepare_pt2e(torch.export.export(model, inputs).module(), quantizer)
+        model = convert_pt2e(calibrate(prepared, samples))
+
+    Args:
+        prepared: what `prepare_pt2e` returned; it is changed. What `prepare_qat_pt2e`
+            returned is refused: its training does the same.
+        samples: the arguments of a call each, as a tuple; a tensor stands for a program's only argument.
+        bias_correction: False only shows the samples.
+
+    Returns:
+        `prepared`.
+
+    Raises:
+        tosaic.Error: `calibrate.no-samples`, `quantizer.program`.
+    """
+    calls = [s if isinstance(s, (tuple, list)) else (s, ) for s in samples]
+    if not calls:
+        raise Error(code="calibrate.no-samples", message="there are no samples",
+                    help="give the arguments of one call or more, each as a tuple")
+    if any(isinstance(m, FakeQuantizeBase) for m in prepared.modules()):
+        raise Error(code="quantizer.program", message="the program was prepared for training, which finds biases itself",
+                    help="use prepare_pt2e instead of prepare_qat_pt2e, or train and convert")
+    with torch.no_grad():
+        for call in calls:
+            prepared(*call)
+        layers = _layers(prepared) if bias_correction else []
+        for layer in layers:
+            weight = _attribute(prepared, layer.weight)
+            layer.lost = weight - _rounded(weight, layer.rounding)
+        shifts = _Shifts(prepared, layers)
+        for call in calls if layers else ():
+            shifts.run(*call)
+        for layer in layers:
+            bias = _attribute(prepared, layer.bias)
+            if layer.shift is not None and layer.shift.isfinite().all():
+                bias += (layer.shift / len(calls)).to(bias.dtype)
+    return prepared

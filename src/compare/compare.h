@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A quantised program held against the floats that it was made of, layer by layer: the whole of it as it is executed,
+// and each call alone.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "ops/definitions/tosa_op.h"
+#include "quantise/float_program.h"
+#include "tosaic/comparison.hpp"
+
+namespace tosaic {
+
+struct CompareHow {
+  const tosa::Spec* spec = nullptr;  // of the target
+  std::vector<char> outside = {};    // per node of the quantised program: the host runs it
+  bool other_samples = false;        // than those of the calibration
+  bool outputs_only = false;         // no layers
+  int threads = 0;
+  std::function<void(std::size_t done, std::size_t total)> progress = {};  // samples
+  std::function<bool()> cancelled = {};                                    // asked before each: compile.cancelled
+};
+
+// Each sample has one tensor per input of the float program. Names, target and scheme are left to the caller. Errors:
+// compare.nothing-quantised, compare.states, run.*.
+Result<Comparison> compare_programs(const FloatProgram& floats, const Graph& quantised,
+                                    const std::vector<std::vector<Tensor>>& samples, const CompareHow& how);
+
+}  // namespace tosaic

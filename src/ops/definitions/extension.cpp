@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of extension operators, made from the files of ops/extension/, and their definitions put in their places.
+#include "ops/definitions/extension.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/generated_list.h"
+#include "ops/definitions/verify.h"
+
+namespace tosaic::extension {
+
+std::span<const ListEntry<Op>> extension_list();  // generated
+
+namespace {
+const std::unordered_map<Operator, Op>& by_operator() {
+  static const auto all = [] {
+    std::unordered_map<Operator, Op> map;
+    for (const auto& entry : extension_list())
+      map.emplace(Operator(fmt::format("tosaic.{}", entry.file)), entry.make());
+    return map;
+  }();
+  return all;
+}
+
+// The values that a definition made, from `first` on, are named: results as the node's outputs, others one after the
+// other.
+void name_results(Graph& graph, std::size_t first_node, ValueId first, const std::vector<ValueId>& results,
+                  const std::vector<ValueId>& outputs) {
+  std::vector<ValueId> named;
+  ValueId next = first;
+  for (ValueId v = first; v < graph.values.size(); ++v) {
+    const auto result = std::ranges::find(results, v);
+    if (result != results.end()) {
+      named.push_back(outputs[static_cast<std::size_t>(result - results.begin())]);
+      continue;
+    }
+    named.push_back(next);
+    if (next != v) graph[next] = std::move(graph[v]);
+    ++next;
+  }
+  graph.values.resize(next);
+  for (std::size_t n = first_node; n < graph.nodes.size(); ++n)
+    for (auto* values : {&graph.nodes[n].inputs, &graph.nodes[n].outputs})
+      for (ValueId& v : *values)
+        if (v != no_value && v >= first) v = named[v - first];
+}
+
+bool is_extension(const Node& node) { return find(node.op) != nullptr; }
+
+}  // namespace
+
+const Op* find(Operator op) {
+  const auto found = by_operator().find(op);
+  return found == by_operator().end() ? nullptr : &found->second;
+}
+
+std::vector<Pattern> patterns(const Ending& ending) {
+  std::vector<Pattern> made;
+  for (const auto& entry : extension_list()) {
+    const Operator op(fmt::format("tosaic.{}", entry.file));
+    const auto forms = find(op)->forms;
+    if (!forms) continue;
+    for (Form& form : forms(ending)) {
+      Graph graph;
+      Node node{op, {}, std::move(form.attrs), {}, nullptr, {}};
+      for (TensorType& type : form.operands) node.inputs.push_back(graph.add_value("operand", std::move(type)));
+      graph.inputs = node.inputs;
+      for (TensorType& type : form.results) node.outputs.push_back(graph.add_value("result", std::move(type)));
+      graph.outputs = node.outputs;
+      graph.nodes.push_back(node);
+      made.push_back({node, *in_tosa(graph)});
+    }
+  }
+  return made;
+}
+
+tosa::Check verify_node(const tosa::View& view) {
+  const Op* op = find(view.node().op);
+  if (!op) return tosa::Violation{"unknown-operator", fmt::format("there is no operator '{}'", view.node().op)};
+  try {
+    return tosa::verify_as(op->row, view, tosa::Spec::everything());
+  } catch (const UnknownSize&) { return std::nullopt; }
+}
+
+std::optional<Graph> in_tosa(const Graph& graph) {
+  if (std::ranges::none_of(graph.nodes, is_extension)) return std::nullopt;
+  Graph made = graph;
+  while (std::ranges::any_of(made.nodes, is_extension)) {  // definitions may hold others
+    std::vector<Node> nodes = std::move(made.nodes);
+    made.nodes.clear();
+    for (Node& node : nodes) {
+      const Op* op = find(node.op);
+      if (!op) {
+        made.nodes.push_back(std::move(node));
+        continue;
+      }
+      const std::size_t first_node = made.nodes.size(), first = made.values.size();
+      Definition definition(made, node);
+      const std::vector<ValueId> results = op->to_tosa(definition);
+      name_results(made, first_node, static_cast<ValueId>(first), results, node.outputs);
+    }
+  }
+  make_names_unique(made);
+  return made;
+}
+
+ValueId Definition::call(Operator op, std::vector<ValueId> inputs, TensorType type, Attrs attrs) {
+  const ValueId v = graph_.add_value(graph_[node_.outputs[0]].name, std::move(type));
+  graph_.nodes.push_back({op, std::move(inputs), std::move(attrs), {v}, node_.loc, {}});
+  return v;
+}
+
+ValueId Definition::clamp(ValueId v, double lowest, double highest) {
+  return call(tosa::op::clamp, {v}, type(v),
+              {{"min_val", lowest}, {"max_val", highest}, {"nan_mode", std::string("propagate")}});
+}
+
+ValueId Definition::reduce(Operator op, ValueId v, std::int64_t axis) {
+  TensorType reduced = type(v);
+  reduced.shape.set(static_cast<int>(axis), 1);
+  Attrs attrs{{"axis", axis}};
+  if (op != tosa::op::reduce_sum) attrs.set("nan_mode", std::string("propagate"));
+  return call(op, {v}, std::move(reduced), std::move(attrs));
+}
+
+ValueId Definition::mul(ValueId a, ValueId b) {
+  const ValueId shift =
+      graph_.add_value("shift", {DType::i8, Shape{1}, {}}, constant_bytes(DType::i8, std::vector{0.0}));
+  return call(tosa::op::mul, {a, b, shift}, type(a));
+}
+
+ValueId Definition::shaped(ValueId v, Shape shape) {
+  if (type(v).shape == shape) return v;
+  TensorType wanted = type(v).with(shape);
+  if (graph_[v].is_constant()) return graph_.add_value(graph_[v].name, std::move(wanted), graph_[v].constant);
+  const TensorType sizes{DType::shape, Shape{shape.rank()}, {}};
+  const ValueId list =
+      graph_.add_value("shape", sizes, constant_bytes(DType::shape, std::span<const std::int64_t>(shape.sizes())));
+  return call(tosa::op::reshape, {v, list}, std::move(wanted));
+}
+
+ValueId Definition::number(DType type, int rank, double value) {
+  const Shape ones(std::vector<std::int64_t>(static_cast<std::size_t>(rank), 1));
+  return graph_.add_value("number", {type, ones, {}}, constant_bytes(type, std::vector{value}));
+}
+
+}  // namespace tosaic::extension

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantise/float_program.h"
+
+#include "quantise/calibration.h"
+
+namespace tosaic {
+
+FloatProgram float_program(Calibration& calibration) {
+  Calibration::Impl& impl = calibration.impl();
+  make_names_unique(impl.found.graph);  // before the copy: `quantised` adds tensors, which have to step aside then
+  const QuantisationPlan& plan = impl.found.plan;
+  FloatProgram program{impl.found.graph, plan.hidden, plan.group};
+  for (ValueId v = 0; v < program.group.size(); ++v)
+    if (!plan.quantised[v]) program.held[v] = 0, program.group[v] = no_value;
+  // What is held in parts saturates where the other part counts.
+  for (const auto& [v, range] : impl.found.certain)
+    if (range.closed && plan.quantised[v]) program.held[v] = 1;
+  impl.states.restore(program.graph);
+  return program;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the samples multiply weights with: for some positions of a layer's result, the row of inputs whose products with
+// each channel's weights are summed there (a window of a convolution, unfolded). Which positions is a fixed choice, so
+// the same samples give the same rows.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ir/graph.h"
+#include "quantise/observed_program.h"
+#include "quantise/plan.h"
+
+namespace tosaic {
+
+// Where a layer reads x, in PyTorch's terms; a linear layer has no spatial dims.
+struct Window {
+  ValueId x = no_value;
+  std::vector<std::int64_t> input;   // sizes of x: any dims, channels, spatial
+  std::vector<std::int64_t> output;  // sizes of the result: the same dims, and its spatial ones
+  std::vector<std::int64_t> kernel, stride, padding, dilation;  // one per spatial dim; padding: before the first
+  std::int64_t groups = 1;
+  bool operator==(const Window&) const = default;
+};
+
+// Weights that are multiplied with the same rows.
+struct LayersOfRows {
+  std::vector<Window> windows;         // several: of layers that share their weights
+  std::vector<WeightKey> weights;      // [channels, inputs]
+  std::size_t groups = 1, inputs = 0;  // inputs: of a group
+  bool centred = false;                // a bias corrects the means
+  std::vector<float> rows;             // [any, groups, inputs]
+  std::size_t width() const { return groups * inputs; }
+  std::size_t count() const { return rows.size() / width(); }
+};
+
+// A layer whose weight, operand 1, is to be rounded by least squares.
+struct RoundedLayer {
+  std::size_t node;
+  int axis;      // of its scales
+  DType dtype;   // that its quantised values will have
+  bool centred;  // a bias corrects the means
+};
+// Those of a plan, as `options` say.
+std::vector<RoundedLayer> layers_to_round(const Graph& graph, const QuantisationPlan& plan,
+                                          const QuantiseOptions& options);
+
+class LayerRows {
+ public:
+  LayerRows() = default;
+  // Of the layers that multiply their weights with rows, of `most_inputs` at most: the time to solve for a layer grows
+  // with the cube of its inputs. `samples`: as many looks there will be at each tensor.
+  LayerRows(const Graph& graph, std::span<const RoundedLayer> layers, std::size_t samples, std::int64_t most_inputs);
+  LayerRows(const Graph& graph, const QuantisationPlan& plan, const QuantiseOptions& options, std::size_t samples);
+
+  // One look at a tensor, as that of OperandMeans.
+  void see(ValueId v, std::span<const float> x, const TensorType& type, const std::vector<Move>& moves,
+           ThreadPool& pool);
+  std::vector<LayersOfRows>& layers() { return layers_; }
+
+ private:
+  struct Reader {
+    std::size_t layers, window, looks = 0;
+  };
+  std::vector<LayersOfRows> layers_;
+  std::multimap<ValueId, Reader> readers_;
+  std::size_t samples_ = 0;
+};
+
+}  // namespace tosaic

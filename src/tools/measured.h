@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A float program that a command holds against its integers: what `compare` and `tune` take alike.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/output.h"
+#include "tosaic/compile.hpp"
+
+namespace tosaic::tools {
+
+struct MeasuredProgram {
+  std::string model, target = "tosa-int", calibrate, samples;
+};
+void add_model_and_target(CLI::App& command, MeasuredProgram& to);
+// `without`: what is taken where no samples to measure on are given.
+void add_samples(CLI::App& command, MeasuredProgram& to, const std::string& does, const std::string& without);
+
+// None of these files may be written. `options`: the command's.
+void reads(Outputs& outputs, const MeasuredProgram& asked, const Options& options);
+
+struct OpenedProgram {
+  Program program;
+  SampleSource calibration, shown;  // empty: not given
+};
+// Errors: those of Program::open and read_samples.
+Result<OpenedProgram> open(const MeasuredProgram& asked, const Messages& messages);
+// The error of a program that was opened so: about samples, it is about their file.
+Diagnostic about_its_file(Diagnostic why, const MeasuredProgram& asked);
+
+}  // namespace tosaic::tools

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways of computing a model that are compared: functions from a model to its results on all test calls."""
+import copy
+import warnings
+
+import torch
+
+from model import decibels
+
+TOSAIC = {"int8": {"quantize": "int8"}, "int16x8": {"quantize": "int16x8"},
+          "int8, weights int4": {"quantize": "int8", "weights": "int4"},
+          "float, weights int4": {"target": "tosa-fp", "weights": "int4"}}
+HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}  # the program in these; "PyTorch fp16": as PyTorch computes it
+COLUMNS = ["float", *TOSAIC, "PT2E int8", *HALF, *(f"PyTorch {name}" for name in HALF)]
+
+
+def arrays(results):
+    results = results if isinstance(results, (tuple, list)) else (results,)
+    return tuple(r.detach().numpy().copy() for r in results)
+
+
+def played(model, call):
+    """The results on the test calls, one after the other."""
+    if model.play:
+        return [arrays(r) for stream in model.test for r in model.play(call, stream)]
+    return [arrays(call(*inputs)) for inputs in model.test]
+
+
+def in_float(model):
+    with torch.no_grad():
+        return played(model, model.module)
+
+
+def in_tosaic(model, **options):
+    """As the artifact runs, on the CPU: its integers, or its floats."""
+    import tosaic
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        artifact = tosaic.compile(model.module, model.calibration[0], calibration=model.calibration,
+                                  **{"target": "tosa-int", **options})
+    return played(model, artifact.run)
+
+
+def in_half_precision(model, column):
+    """Weights, inputs and arithmetic in 16 bits; the results as floats, which dB are taken of."""
+    dtype = HALF[column.removeprefix("PyTorch ")]
+    module = copy.deepcopy(model.module).to(dtype)
+    half = lambda inputs: tuple(x.to(dtype) if x.is_floating_point() else x for x in map(torch.as_tensor, inputs))
+    call = module
+    if column in HALF:
+        import tosaic
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call = tosaic.compile(module, half(model.calibration[0]), target="tosa-fp").run
+
+    def floats(*inputs):
+        with torch.no_grad():
+            results = call(*half(inputs))
+        return tuple(r.float() for r in (results if isinstance(results, (tuple, list)) else (results,)))
+    return played(model, floats)
+
+
+def in_pt2e(model):
+    """As ExecuTorch's Arm quantizer leaves it, in PyTorch."""
+    from executorch.backends.arm.quantizer import TOSAQuantizer, get_symmetric_quantization_config
+    from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    quantizer = TOSAQuantizer(TosaCompileSpec("TOSA-1.0+INT")).set_global(get_symmetric_quantization_config(is_per_channel=True))
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.export.export(model.module, model.calibration[0])
+        prepared = prepare_pt2e(program.module(check_guards=False), quantizer)
+        for inputs in model.calibration:
+            prepared(*inputs)
+        return played(model, convert_pt2e(prepared))
+
+
+class Measured:
+    """The figures of one draw of a model; what they are compared with is computed once."""
+
+    def __init__(self, model, options=()):
+        self.model, self.options, self.expected, self.found = model, dict(options), in_float(model), {}
+
+    def figure(self, column):
+        """{"metric": ..., "dB": ...}, or {"refused": why}."""
+        if column not in self.found:
+            self.found[column] = self.measure(column)
+        return self.found[column]
+
+    def measure(self, column):
+        if column == "float":
+            return {"metric": self.model.score(self.expected)}
+        try:
+            if column in TOSAIC:
+                results = in_tosaic(self.model, **{**TOSAIC[column], **self.options})
+            else:
+                results = in_pt2e(self.model) if column == "PT2E int8" else in_half_precision(self.model, column)
+        except ImportError:
+            raise
+        except Exception as why:  # a refusal of either tool is a result
+            return {"refused": f"{type(why).__name__}: {why}"[:300]}
+        of = lambda rows: [row[self.model.output] for row in rows]
+        return {"metric": self.model.score(results), "dB": decibels(of(self.expected), of(results))}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands of steep functions get 16 bits where that makes them finer, and nothing else does.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "quantise/quantise.h"
+
+namespace tosaic::domain {
+namespace {
+
+// The width of a value after the program was quantised on four samples, loud and quiet ones.
+DType width_of(const std::string& value, const std::string& body, QuantiseOptions options = {}, float size = 1) {
+  auto graph = parse("graph @main(%x: 1x64xf32, %y: 1x64xf32) -> (%z) {\n" + body + "\n}\n");
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<std::vector<Tensor>> samples(4);
+  for (auto& sample : samples) {
+    for (ValueId v : graph->inputs) {
+      std::vector<double> content(64);
+      for (double& c : content) c = size * normal(random);
+      sample.push_back({(*graph)[v].type, constant_bytes(DType::f32, std::span<const double>(content))});
+    }
+    size /= 3;
+  }
+  options.threads = 1;
+  auto quantised = quantise(*std::move(graph), samples, options, {});
+  EXPECT_TRUE(quantised.ok()) << quantised.error().message;
+  for (const Value& v : quantised->values)
+    if (v.name == value || v.name == value + ".codes") return v.type.dtype;
+  ADD_FAILURE() << "no value " << value;
+  return DType::boolean;
+}
+
+const std::string magnitude =
+    "  %a: 1x64xf32 = aten.mul.Tensor(%x, %x)\n  %b: 1x64xf32 = aten.mul.Tensor(%y, %y)\n"
+    "  %s: 1x64xf32 = aten.add.Tensor(%a, %b)\n  %m: 1x64xf32 = aten.sqrt.default(%s)\n"
+    "  %z: 1x64xf32 = aten.relu.default(%m)";
+
+TEST(SteepFunctions, the_root_of_a_sum_of_squares) {
+  for (const char* v : {"a", "b", "s"}) EXPECT_EQ(width_of(v, magnitude), DType::i16) << v;
+  EXPECT_EQ(width_of("m", magnitude), DType::i8);
+}
+
+TEST(SteepFunctions, may_keep_8_bits) {
+  QuantiseOptions as_before;
+  as_before.widen_steep = false;
+  EXPECT_EQ(width_of("s", magnitude, as_before), DType::i8);
+  QuantiseOptions without_int16;
+  without_int16.wide_inside = false;
+  EXPECT_EQ(width_of("s", magnitude, without_int16), DType::i8);
+}
+
+TEST(SteepFunctions, what_is_no_finer_stays) {
+  const std::string wave =
+      "  %a: 1x64xf32 = aten.mul.Tensor(%x) {other=4.0}\n  %m: 1x64xf32 = aten.sin.default(%a)\n"
+      "  %z: 1x64xf32 = aten.relu.default(%m)";
+  EXPECT_EQ(width_of("a", wave), DType::i8);
+}
+
+TEST(SteepFunctions, gentle_ones_stay) {
+  const std::string gentle =
+      "  %a: 1x64xf32 = aten.mul.Tensor(%x, %y)\n  %m: 1x64xf32 = aten.tanh.default(%a)\n"
+      "  %z: 1x64xf32 = aten.relu.default(%m)";
+  EXPECT_EQ(width_of("a", gentle, {}, 0.5), DType::i8);
+}
+
+}  // namespace
+}  // namespace tosaic::domain

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compare: its figures of the outputs are those that anybody computes from what the artifact gives."""
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import tosaic
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = torch.nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.head = torch.nn.Linear(8, 5)
+
+    def forward(self, x):
+        y = torch.nn.functional.hardswish(self.norm(self.stem(x)))
+        y = y * torch.sigmoid(y)
+        return self.head(y.mean((2, 3))), torch.softmax(y.flatten(1)[:, :16], -1)
+
+
+@pytest.fixture(scope="module")
+def net():
+    torch.manual_seed(3)
+    model = Net().eval()
+    return model, [torch.randn(1, 3, 12, 12) for _ in range(10)]
+
+
+def snr(wanted, got):
+    wanted, got = np.concatenate(wanted).astype(np.float64), np.concatenate(got).astype(np.float64)
+    return 10 * np.log10((wanted**2).sum() / ((got - wanted)**2).sum())
+
+
+def figures_of(model, artifact, samples):
+    """The outputs' dB, with NumPy."""
+    with torch.no_grad():
+        wanted = [model(x) for x in samples]
+    got = [artifact.run(x) for x in samples]
+    return [snr([w[i].numpy().ravel() for w in wanted], [g[i].numpy().ravel() for g in got]) for i in range(len(wanted[0]))]
+
+
+@pytest.mark.parametrize("target, options", [("tosa-int", {}), ("tosa-int", {"quantize": "int16x8"}), ("vgf", {"quantize": "int8"}),
+                                             ("tosa-int", {"override": ["stem: float"]})])
+def test_outputs_are_those_of_the_artifact(net, target, options):
+    model, samples = net
+    artifact = tosaic.compile(model, samples[0], target, calibration=samples, **options)
+    found = artifact.compare()
+    assert found.samples == 8
+    assert [o["accumulated"]["snr_db"] for o in found.outputs] == pytest.approx(figures_of(model, artifact, samples[:8]), abs=0.01)
+    others = [torch.randn(1, 3, 12, 12) for _ in range(3)]
+    found = artifact.compare(others)
+    assert found.samples == 3
+    assert [o["accumulated"]["snr_db"] for o in found.outputs] == pytest.approx(figures_of(model, artifact, others), abs=0.01)
+
+
+def test_states_go_on_from_run_to_run():
+    class Mean(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("kept", torch.zeros(1, 6))
+
+        def forward(self, x):
+            self.kept.mul_(0.75).add_(x * 0.25)
+            return torch.tanh(self.kept * x)
+
+    torch.manual_seed(0)
+    samples = [torch.randn(1, 6) for _ in range(6)]
+    artifact = tosaic.compile(Mean(), samples[0], calibration=samples)
+    found = artifact.compare()
+    module = Mean()
+    with torch.no_grad():
+        wanted = [module(x).numpy().ravel() for x in samples]
+    got = [artifact.run(x).numpy().ravel() for x in samples]
+    assert found.outputs[0]["accumulated"]["snr_db"] == pytest.approx(snr(wanted, got), abs=0.01)
+
+
+def test_layers_are_named_and_the_worst_stands_first(net):
+    model, samples = net
+    found = tosaic.compare(model, samples[0], calibration=iter(samples), samples=samples[:2])
+    own = [r["own"]["snr_db"] for r in found.layers if r["own"] and not r["own"]["exact"]]
+    assert own == sorted(own) and len(own) > 4
+    (stem,) = [r for r in found.layers if r["module"] == "stem"]
+    assert stem["ops"][0] == "aten.conv2d.default" and stem["type"] == "i8" and ".py:" in stem["place"]
+    assert stem["shape"] == [1, 8, 12, 12] and stem["accumulated"]["worst_channel"]["dim"] == 1
+    assert stem["own"]["weights_snr_db"] >= stem["own"]["snr_db"] - 1
+    assert json.loads(found.json())["layers"] == found.layers
+    assert len(found.text(1).splitlines()) < len(found.text(0).splitlines())
+    assert list(found.to_pandas()["node"]) == [r["node"] for r in found.layers]
+
+
+def wide_channel():
+    """One channel is 40 times as large as the others."""
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Conv2d(4, 8, 1, bias=False), torch.nn.Conv2d(8, 4, 1, bias=False)).eval()
+    with torch.no_grad():
+        model[0].weight[5] *= 40
+    return model, [torch.randn(1, 4, 6, 6) for _ in range(4)]
+
+
+def test_a_remedy_can_be_pasted_and_helps():
+    model, samples = wide_channel()
+    found = tosaic.compare(model, samples[0], calibration=samples)
+    (row,) = [r for r in found.layers if r["node"] == "conv2d"]
+    (reason,) = [r for r in row["reasons"] if r["kind"] == "outlier-channel"]
+    assert reason["sentence"].startswith("channel 5 ")
+    option = reason["remedy"].removeprefix("--override ").strip("'")
+    better = tosaic.compare(model, samples[0], calibration=samples, override=[option])
+    (again,) = [r for r in better.layers if r["node"] == "conv2d"]
+    assert again["type"] == "i16"
+    worst = [r["accumulated"]["worst_channel"]["snr_db"] for r in (row, again)]
+    assert worst[0] < 20 and worst[1] > worst[0] + 10
+
+
+@pytest.mark.parametrize("arguments, code", [
+    (dict(samples=[torch.zeros(1, 3, 5, 5)]), "calibrate.sample-type"),
+    (dict(samples=[torch.zeros(1, 3, 12, 12, dtype=torch.int32)]), "calibrate.sample-type"),
+    (dict(samples=[(torch.zeros(1, 3, 12, 12), torch.zeros(1))]), "calibrate.structure"),
+    (dict(samples=[]), "calibrate.no-samples"),
+    (dict(samples=[torch.full((1, 3, 12, 12), float("nan"))]), "compare.not-a-number"),
+    (dict(target="tosa-fp"), "compare.floats"),
+    (dict(target="vulkan"), "compare.floats"),
+    (dict(target="tosa-imt"), "target.unknown"),
+    (dict(override=["*: float"]), "compare.nothing-quantised"),
+])  # fmt: skip
+def test_what_cannot_be_compared_is_refused(net, arguments, code):
+    model, samples = net
+    with pytest.raises(tosaic.Error) as refused:
+        tosaic.compare(model, samples[0], **{"calibration": samples, **arguments})
+    assert refused.value.code == code and refused.value.help
+
+
+def test_a_calibration_that_is_used_up_is_said(net):
+    model, samples = net
+    artifact = tosaic.compile(model, samples[0], calibration=iter(samples))
+    with pytest.raises(tosaic.Error) as refused:
+        artifact.compare()
+    assert refused.value.code == "compare.calibration"
