@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -57,4 +56,6 @@ class Comparison:
         return self.text()
 
     def _repr_html_(self) -> str:
+        import html  # takes its time
+
         return f"<pre>{html.escape(self.text())}</pre>"

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import inspect
 import os
 import sys
-import traceback
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -98,6 +96,8 @@ def _call_of(module, example: Any, kwargs: dict[str, Any] | None) -> tuple[tuple
 
 def _are_keywords(module, given: dict[Any, Any]) -> bool:
     """Does the module take these as arguments by name? Otherwise the dict itself is its argument."""
+    import inspect  # takes its time
+
     try:
         taken = inspect.signature(module.forward)
         taken.bind(**given)
@@ -153,6 +153,8 @@ def _unwrapped(module):
 
 def _branches(why: Exception) -> Error:
     """A module whose Python decides by a tensor's numbers: at which line."""
+    import traceback  # takes its time
+
     import torch
 
     library = os.path.dirname(torch.__file__) + os.sep

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
 from typing import Any
 
 from . import _core
@@ -42,7 +41,8 @@ class Tuning:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the plan to a file."""
-        pathlib.Path(path).write_text(self.plan, encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.plan)
 
     def text(self) -> str:
         """The table."""

@@ -17,8 +17,6 @@ these integers, zero points and scales as they are given.
 
 from __future__ import annotations
 
-import difflib
-import inspect
 from typing import Any
 
 from . import _core
@@ -33,6 +31,8 @@ class Operator:
     """An operator of TOSA. A call takes its operands in order or by name, and its attributes by name."""
 
     def __init__(self, row: _core.TosaOperator):
+        import inspect  # takes its time
+
         self.row, self.__name__, self.__qualname__ = row, row.name, row.name
         arguments, parameters = row.schemas[0].partition("(")[2].rpartition(") -> ")[0].split(", "), []
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -103,6 +103,8 @@ def _named(name: str, kind: type) -> Operator:
         _operators.update((row.name, Operator(row)) for row in _core.tosa_operators())
     if name in _operators:
         return _operators[name]
+    import difflib  # takes its time
+
     near = difflib.get_close_matches(name, _operators)
     message = f"TOSA has no operator '{name}' that takes and gives tensors"
     help = f"do you mean {' or '.join(near)}?" if near else "dir(tosaic.tosa) lists those that there are"

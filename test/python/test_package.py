@@ -17,12 +17,15 @@ def in_python(code):
 
 
 def test_import_is_quick_and_leaves_pytorch_alone():
-    # Time of the processor: the machine may have other work.
-    code = ("import sys, time; begin = time.process_time(); import tosaic; took = time.process_time() - begin; "
-            "print(took, 'torch' in sys.modules, 'numpy' in sys.modules)")
-    runs = [in_python(code).split() for _ in range(5)]
-    assert all(r[1:] == ["False", "False"] for r in runs)
-    assert min(float(r[0]) for r in runs) < 0.050
+    # Beside a module of Python's own (asyncio is 0.035 s on a machine of 2023): any machine may be slow, or busy.
+    def took(module):
+        seconds, *loaded = in_python(f"import sys, time; begin = time.process_time(); import {module}; "
+                                     "took = time.process_time() - begin; "
+                                     "print(took, 'torch' in sys.modules, 'numpy' in sys.modules)").split()
+        assert loaded == ["False", "False"]
+        return float(seconds)
+    runs = [(took("tosaic"), took("asyncio")) for _ in range(5)]
+    assert min(ours for ours, _ in runs) < 1.5 * min(theirs for _, theirs in runs), runs
 
 
 def test_wheel_is_small_and_installed():
