@@ -119,6 +119,7 @@ def main(arguments=None):
                         help="tokens of a prompt that are taken together, a method for each: 128,16")
     parser.add_argument("--weights", default="", help="int8 or int4: codes, in groups of 32")
     parser.add_argument("--quantize", default="", help="dynamic-int8: activations, too")
+    parser.add_argument("--kv", default="", help="int8: keys and values in 8 bits, a scale for each row")
     parser.add_argument("--samples", type=pathlib.Path, help="a text on which weights of 4 bits are rounded, not that of --text")
     parser.add_argument("--prompt", default="The quick brown fox")
     parser.add_argument("--tokens", type=int, default=16, help="to generate")
@@ -130,7 +131,7 @@ def main(arguments=None):
         Shape(context=args.context))
     file = args.checkpoint and args.checkpoint / "tokenizer.json"
     tokenizer = Tokens(file) if file and file.exists() else Bytes()
-    options = {name: value for name, value in (("weights", args.weights), ("quantize", args.quantize)) if value}
+    options = {name: value for name, value in (("weights", args.weights), ("quantize", args.quantize), ("kv", args.kv)) if value}
     samples = tokenizer.encode(args.samples.read_text())[:MOST_SAMPLES] if args.samples else []
     artifact = compiled(model, args.at_once, samples, **options)
     artifact.save(args.output)

@@ -57,9 +57,18 @@ struct ComparedOutput {
   TensorError error;
 };
 
+// Where labels are given: in how many rows of the first output the largest element is the label's. A row of one element
+// says 1 where it is above 0.5.
+struct RightAnswers {
+  std::size_t labels = 0, floats = 0, quantised = 0;
+  double percent_in_floats() const { return 100.0 * static_cast<double>(floats) / static_cast<double>(labels); }
+  double percent() const { return 100.0 * static_cast<double>(quantised) / static_cast<double>(labels); }
+};
+
 struct Comparison {
   std::string model, target, scheme;  // "int8"
   std::size_t samples = 0;
+  std::optional<RightAnswers> right;
   std::vector<ComparedOutput> outputs;
   std::vector<ComparedLayer> layers;  // the worst own error first
 };

@@ -8,6 +8,7 @@
 //   tosaic::Bytes pte = *artifact->piece("pte");
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -51,6 +52,19 @@ TOSAIC_API SampleSource samples_of(std::vector<std::vector<OwnedTensor>> samples
 // for a program with one input, or a folder of such files. For the method of that name; empty: the only one.
 TOSAIC_API Result<SampleSource> read_samples(const std::string& path, const Program& program,
                                              const std::string& method = "");
+// What a program is measured on. Labels: which element along the last axis of the first output should be the largest;
+// one for each sample, or for each row of each.
+struct Evaluation {
+  Evaluation() = default;
+  Evaluation(SampleSource measured_on, std::vector<std::int64_t> classes = {})  // NOLINT(google-explicit-constructor)
+      : samples(std::move(measured_on)), labels(std::move(classes)) {}
+
+  SampleSource samples;
+  std::vector<std::int64_t> labels;
+};
+// From a .npz as read_samples takes it, with an array of integers called "labels". Errors: those of read_samples,
+// compare.labels.
+TOSAIC_API Result<Evaluation> read_evaluation(const std::string& path, const Program& program);
 // Of a program of several methods, by their names. Those that are left out are calibrated with the example inputs
 // stored in the program.
 using MethodSamples = std::vector<std::pair<std::string, SampleSource>>;
@@ -172,18 +186,18 @@ TOSAIC_API Result<std::string> annotation(const Program& program, const std::str
 
 // Where the program loses accuracy in integers, layer by layer: `compile` with the same arguments, held against the
 // float program. What is compared is the integer TOSA that the target would be given, run on the CPU; what stays float
-// is compared, too. `shown`: the samples to compare on; without them the first 8 of those that it is calibrated with.
+// is compared, too. `shown`: what to compare on; without samples the first 8 of those that it is calibrated with.
 // Errors: those of `compile` before it emits, compare.*.
 TOSAIC_API Result<Comparison> compare(const Program& program, const std::string& target, const Options& options = {},
                                       const Callbacks& callbacks = {}, const SampleSource& samples = {},
-                                      const SampleSource& shown = {});
+                                      const Evaluation& shown = {});
 
 // Which calls get 16 bits in an int8 program, so that it is as accurate as asked for, or no more expensive: found by
 // measuring, and the plan for the option `plan`. Samples as for `compare`, but 16 from all over the calibration (of a
 // program with states the first). Errors: tune.*, those of `compare`.
 TOSAIC_API Result<Tuning> tune(const Program& program, const std::string& target, const Options& options,
                                const std::optional<Budget>& budget, const Callbacks& callbacks = {},
-                               const SampleSource& samples = {}, const SampleSource& shown = {});
+                               const SampleSource& samples = {}, const Evaluation& shown = {});
 
 // What `supports` says as far as the placements go, with the numbers of an Artifact: calibrated with the program's own
 // examples or, where it has none, with made-up ones. It has no piece `pte`.

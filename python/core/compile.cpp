@@ -163,51 +163,56 @@ void bind_compile(nb::module_& m) {
   m.def(
       "compare",
       [](const Program& program, const std::string& target, const nb::dict& options, nb::object progress,
-         const nb::dict& samples, const nb::dict& shown) {
+         const nb::dict& samples, const nb::dict& shown, const std::vector<std::int64_t>& labels) {
         const Options how = options_of(options);
         Calls calls(program, std::move(progress), samples), others(program, nb::none(), shown);
         auto found = unlocked([&] {
-          return compare(program, target, how, calls.callbacks(), calls.only_samples(), others.only_samples());
+          return compare(program, target, how, calls.callbacks(), calls.only_samples(),
+                         {others.only_samples(), labels});
         });
         others.rethrow();
         Comparison value = calls.end(std::move(found));
         return nb::make_tuple(std::move(value), calls.said);
       },
       nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("progress").none(), nb::arg("samples"),
-      nb::arg("shown"),
+      nb::arg("shown"), nb::arg("labels"),
       nb::sig("def compare(program: Program, target: str, options: dict[str, list[str]], "
               "progress: collections.abc.Callable[[str, int, int], object] | None, "
               "samples: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
               "tuple[int, ...] | None]]]] | str], "
               "shown: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
-              "tuple[int, ...] | None]]]] | str]) -> tuple[Comparison, list[Diagnostic]]"),
-      "The comparison, and what was said. Samples as of `compile`; `shown`: those to compare on.");
+              "tuple[int, ...] | None]]]] | str], labels: collections.abc.Sequence[int]) "
+              "-> tuple[Comparison, list[Diagnostic]]"),
+      "The comparison, and what was said. Samples as of `compile`; `shown`: those to compare on, "
+      "with their labels, which may be none.");
   nb::class_<Tuning>(m, "Tuning", "Which calls of an int8 program get 16 bits.")
       .def("text", &tuning_text, "As a table.")
       .def("json", &tuning_json, "All of it.");
   m.def(
       "tune",
       [](const Program& program, const std::string& target, const nb::dict& options, const std::string& budget,
-         nb::object progress, const nb::dict& samples, const nb::dict& shown) {
+         nb::object progress, const nb::dict& samples, const nb::dict& shown, const std::vector<std::int64_t>& labels) {
         const Options how = options_of(options);
         std::optional<Budget> asked;
         if (!budget.empty()) asked = value_of(read_budget(budget));
         Calls calls(program, std::move(progress), samples), others(program, nb::none(), shown);
         auto found = unlocked([&] {
-          return tune(program, target, how, asked, calls.callbacks(), calls.only_samples(), others.only_samples());
+          return tune(program, target, how, asked, calls.callbacks(), calls.only_samples(),
+                      {others.only_samples(), labels});
         });
         others.rethrow();
         Tuning value = calls.end(std::move(found));
         return nb::make_tuple(std::move(value), calls.said);
       },
       nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("budget"), nb::arg("progress").none(),
-      nb::arg("samples"), nb::arg("shown"),
+      nb::arg("samples"), nb::arg("shown"), nb::arg("labels"),
       nb::sig("def tune(program: Program, target: str, options: dict[str, list[str]], budget: str, "
               "progress: collections.abc.Callable[[str, int, int], object] | None, "
               "samples: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
               "tuple[int, ...] | None]]]] | str], "
               "shown: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
-              "tuple[int, ...] | None]]]] | str]) -> tuple[Tuning, list[Diagnostic]]"),
+              "tuple[int, ...] | None]]]] | str], labels: collections.abc.Sequence[int]) "
+              "-> tuple[Tuning, list[Diagnostic]]"),
       "What was measured and chosen, and what was said. `budget` may be empty. Samples as of `compare`.");
   m.def(
       "piece_in_file", [](const std::string& path) { return value_of(piece_in_file(path)); }, nb::arg("path"),

@@ -20,6 +20,7 @@ class Comparison:
         layers: one dict per call of the quantised program, the worst own error first: value, node, ops, module, place,
             type, shape, delegated, own, accumulated, saturated, range_used, reasons.
         samples: how many it was compared on.
+        top1: where labels were given, a dict: labels (how many), percent and percent_in_floats of them that are right.
 
     `accumulated` is the error of all that was computed so far: snr_db (None: infinite, `exact` says that the two are
     equal), cosine, worst_channel. `own` is that of the call alone, on the float program's operands; None: it loses nothing
@@ -29,11 +30,13 @@ class Comparison:
     outputs: list[dict[str, Any]]
     layers: list[dict[str, Any]]
     samples: int
+    top1: dict[str, Any] | None
 
     def __init__(self, core: _core.Comparison) -> None:
         self._core = core
         content = json.loads(core.json())
         self.outputs, self.layers, self.samples = content["outputs"], content["layers"], content["samples"]
+        self.top1 = content["top1"]
 
     def text(self, limit: int = 20) -> str:
         """The table of so many layers; 0: of all."""

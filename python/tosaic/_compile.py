@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import sys
 import warnings
@@ -99,51 +100,68 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     return Artifact(core, program, functools.partial(_compared, program, target, options_of(options), calibration))
 
 
+def _integers(labels: Any) -> list[int]:
+    """A list, an array or a tensor of any shape, its elements in order."""
+    if labels is None:
+        return []
+    flat = labels.reshape(-1).tolist() if hasattr(labels, "reshape") else list(labels)
+    if any(isinstance(label, float) or not hasattr(label, "__index__") for label in flat):
+        raise Error(code="compare.labels", message="the labels are no integers",
+                    help="labels=[3, 1, ...]: a class for each sample")
+    return [operator.index(label) for label in flat]
+
+
 def _kept(calibration: Any) -> Any:
     return list(calibration) if isinstance(calibration, Iterator) else calibration
 
 
 def _compared(program: Program, target: str, options: dict[str, list[str]], calibration: Any, samples: Any,
-              progress: bool | None, stacklevel: int = 4) -> Comparison:
+              labels: Any, progress: bool | None, stacklevel: int = 4) -> Comparison:
     if isinstance(calibration, Iterator):
         raise Error(code="compare.calibration", message="the calibration was an iterator, which is used up",
                     help="give compile a list: calibration=list(...); or tosaic.compare(model, ..., calibration=...)")
     with bar_for(progress) as bar:
         core, said = _core.compare(program._core, target, options, bar, samples_for(calibration, program),
-                                   samples_for(samples, program))
+                                   samples_for(samples, program), _integers(labels))
     tell(said, stacklevel=stacklevel)
     return Comparison(core)
 
 
 @_in_either_order
 def compare(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, calibration: Any = None, samples: Any = None,
-            example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None, progress: bool | None = None,
+            labels: Any = None, example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None,
+            progress: bool | None = None,
             **options: Unpack[CompileOptions]) -> Comparison:
     """Where the program loses accuracy in integers, layer by layer, and which option helps. Arguments as of `compile`.
 
     Args:
         samples: what to compare on, in the form of `calibration`; None: the first 8 samples of the calibration.
+        labels: classes of the samples, integers: which element along the last axis of the first output should be the
+            largest. One for each sample, or for each row of each.
 
     Raises:
         Error: compare.*, program.*, target.unknown, option.*, calibrate.*, quantise.*.
     """
     program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
-    return _compared(program, target, options_of(options), _kept(calibration), samples, progress)
+    return _compared(program, target, options_of(options), _kept(calibration), samples, labels, progress)
 
 
 @_in_either_order
 def tune(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, budget: str = "", calibration: Any = None,
-         samples: Any = None, example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None,
+         samples: Any = None, labels: Any = None, example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None,
          progress: bool | None = None, **options: Unpack[CompileOptions]) -> Tuning:
     """Which calls of an int8 program get 16 bits, so that it is as accurate as asked for, or no more expensive. Found by
     measuring. Arguments as of `compile`.
 
     Args:
-        budget: "snr>=30": so many dB of signal to noise in the worst output, as cheaply as possible. "cycles<=1.15x": as
+        budget: "snr>=30": so many dB of signal to noise in the worst output, as cheaply as possible. "top1>=97.5",
+            "top1>=float-0.5": so many percent of the labels right, or so many points below floats. "cycles<=1.15x": as
             accurate as possible at that cost, against int8 (Ethos-U: Vela's cycles; other targets: "bytes<=1.15x" of
             activations). Empty: nothing is chosen, and the table shows what there is.
         samples: what to measure on, in the form of `calibration`; None: 16 samples from all over the calibration (of a
             program with states the first).
+        labels: classes of the samples, integers: which element along the last axis of the first output should be the
+            largest. One for each sample, or for each row of each.
 
     Raises:
         Error: tune.*, and what `compare` raises.
@@ -152,7 +170,7 @@ def tune(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, bu
     program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
     with bar_for(progress) as bar:
         core, said = _core.tune(program._core, target, options_of(options), budget, bar,
-                                samples_for(_kept(calibration), program), samples_for(samples, program))
+                                samples_for(_kept(calibration), program), samples_for(samples, program), _integers(labels))
     tell(said, stacklevel=4)
     return Tuning(core)
 

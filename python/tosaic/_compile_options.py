@@ -14,6 +14,7 @@ class CompileOptions(TypedDict, total=False):
     quantise: Literal['auto', 'int8', 'int16x8', 'dynamic-int8'] | None
     io: Literal['float', 'quantized'] | None
     observer: Literal['histogram', 'minmax'] | None
+    effort: Literal['fast', 'default', 'best'] | None
     bias_correction: bool | None
     rounding: Literal['auto', 'nearest', 'least-squares'] | None
     widen_steep: bool | None
@@ -23,6 +24,8 @@ class CompileOptions(TypedDict, total=False):
     override: str | Sequence[str] | None
     tosa_spec: str | None
     sizes: str | Sequence[str] | None
+    budget: str | None
+    kv: Literal['float', 'int8'] | None
     require_full_delegation: bool | None
     single_delegate: bool | None
     strip: bool | None

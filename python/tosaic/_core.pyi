@@ -3,7 +3,7 @@
 libtosaic for Python: what the package tosaic is made of. Private: names may change.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 
@@ -410,9 +410,9 @@ class Comparison:
     def json(self) -> str:
         """All of it."""
 
-def compare(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], shown: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str]) -> tuple[Comparison, list[Diagnostic]]:
+def compare(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], shown: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], labels: Sequence[int]) -> tuple[Comparison, list[Diagnostic]]:
     """
-    The comparison, and what was said. Samples as of `compile`; `shown`: those to compare on.
+    The comparison, and what was said. Samples as of `compile`; `shown`: those to compare on, with their labels, which may be none.
     """
 
 class Tuning:
@@ -424,7 +424,7 @@ class Tuning:
     def json(self) -> str:
         """All of it."""
 
-def tune(program: Program, target: str, options: dict[str, list[str]], budget: str, progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], shown: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str]) -> tuple[Tuning, list[Diagnostic]]:
+def tune(program: Program, target: str, options: dict[str, list[str]], budget: str, progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], shown: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], labels: Sequence[int]) -> tuple[Tuning, list[Diagnostic]]:
     """
     What was measured and chosen, and what was said. `budget` may be empty. Samples as of `compare`.
     """

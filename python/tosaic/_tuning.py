@@ -20,10 +20,12 @@ class Tuning:
         overrides: the chosen calls, as the option `override` takes them.
         met: False: nothing meets the budget, and what was chosen comes nearest.
         points: what was measured, one dict per plan: tensors (those of 16 bits, as indices of `order`), calls (how many nodes
-            that takes), snr_db (of the worst output; None: equal to the floats), cost, ratio (to int8's cost).
+            that takes), snr_db (of the worst output; None: equal to the floats), top1 (percent of the labels that are
+            right), cost, ratio (to int8's cost).
         chosen: the point that `overrides` and `plan` are about.
         order: one dict per tensor that could have 16 bits, the best first: nodes (calls that then compute with 16 bits), op and
             where of the call that makes it, noise and cost as shares.
+        top1_of_floats: percent of the labels that the float program has right; None: there are no labels.
         unit: of the cost: "cycles", Vela's estimate; "bytes", of activations that calls read and write.
         plan: a plan file's text, for the option `plan`. It can be edited.
     """
@@ -36,6 +38,7 @@ class Tuning:
         self.chosen: dict[str, Any] = self.points[content["chosen"]]
         self.overrides = [f"{node}: int16x8" for i in self.chosen["tensors"] for node in self.order[i]["nodes"]]
         self.met: bool = content["met"]
+        self.top1_of_floats: float | None = content["top1_of_floats"]
         self.unit: str = content["unit"]
         self.plan: str = content["plan"]
 

@@ -12,11 +12,12 @@
 namespace tosaic {
 
 Result<Comparison> compare(const Program& program, const std::string& target, const Options& options,
-                           const Callbacks& callbacks, const SampleSource& samples, const SampleSource& shown) {
+                           const Callbacks& callbacks, const SampleSource& samples, const Evaluation& shown) {
   return guarded(program.name(), [&]() -> Result<Comparison> {
     TOSAIC_TRY(const CompileOptions how, compile_options_for(target, options));
     TOSAIC_TRY(const CompileCallbacks calls, callbacks_of(program, callbacks, samples));
-    TOSAIC_TRY(Comparison found, compare_model(program.impl().exported, how, calls, samples_from(shown)));
+    TOSAIC_TRY(Comparison found,
+               compare_model(program.impl().exported, how, calls, {samples_from(shown.samples), shown.labels}));
     found.model = std::filesystem::path(program.name()).filename().string();
     return found;
   });

@@ -43,14 +43,20 @@ std::string layer_json(const ComparedLayer& layer) {
       error_json(layer.accumulated), number(layer.saturated), number(layer.range_used), fmt::join(reasons, ", "));
 }
 
+std::string right_json(const std::optional<RightAnswers>& right) {
+  if (!right) return "null";
+  return fmt::format(R"({{"labels": {}, "percent": {:.6g}, "percent_in_floats": {:.6g}}})", right->labels,
+                     right->percent(), right->percent_in_floats());
+}
+
 }  // namespace
 
 std::string comparison_json(const Comparison& comparison) {
   std::string out = fmt::format(
       "{{\n  \"tosaic\": {},\n  \"command\": \"compare\",\n  \"model\": {},\n  \"target\": {},\n  \"scheme\": {},\n"
-      "  \"samples\": {},\n  \"outputs\": [",
+      "  \"samples\": {},\n  \"top1\": {},\n  \"outputs\": [",
       json_quote(version()), json_quote(comparison.model), json_quote(comparison.target), json_quote(comparison.scheme),
-      comparison.samples);
+      comparison.samples, right_json(comparison.right));
   const char* before = "\n    ";
   for (const ComparedOutput& output : comparison.outputs) {
     out += fmt::format(R"({}{{"name": {}, "type": {}, "accumulated": {}}})", before, json_quote(output.name),

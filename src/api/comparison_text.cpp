@@ -64,6 +64,9 @@ std::string reasons_of(const ComparedLayer& layer) {
 std::string comparison_text(const Comparison& comparison, std::size_t limit) {
   std::string text = fmt::format("{} for {}, {}, on {} sample{}\n", printable(comparison.model), comparison.target,
                                  comparison.scheme, comparison.samples, comparison.samples == 1 ? "" : "s");
+  if (const auto& right = comparison.right)
+    text += fmt::format("  right: {:.2f} % of {} labels, in floats {:.2f} %\n", right->percent(), right->labels,
+                        right->percent_in_floats());
   for (const ComparedOutput& output : comparison.outputs)
     text += fmt::format("  output {}: {} dB, cosine {:.5f}{}\n", printable(output.name), db_text(output.error.db),
                         output.error.cosine, channel_text(output.error));

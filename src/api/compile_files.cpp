@@ -187,6 +187,15 @@ Diagnostic in_file_of_samples(Diagnostic why, const CompileRequest& request) {
   return why;
 }
 
+SampleSource source_of(const Samples& samples) {
+  std::vector<std::vector<OwnedTensor>> all;
+  for (const auto& sample : samples) {
+    auto& tensors = all.emplace_back();
+    for (const Tensor& t : sample) tensors.push_back(owned(t));
+  }
+  return samples_of(std::move(all));
+}
+
 }  // namespace
 
 Result<std::string> piece_in_file(const std::string& path) {
@@ -223,12 +232,15 @@ Result<SampleSource> read_samples(const std::string& path, const Program& progra
   return guarded(path, [&]() -> Result<SampleSource> {
     TOSAIC_TRY(const Method* which, method_of_samples(program, method));
     TOSAIC_TRY(const Samples samples, read_samples(path, which->graph));
-    std::vector<std::vector<OwnedTensor>> all;
-    for (const auto& sample : samples) {
-      auto& tensors = all.emplace_back();
-      for (const Tensor& t : sample) tensors.push_back(owned(t));
-    }
-    return samples_of(std::move(all));
+    return source_of(samples);
+  });
+}
+
+Result<Evaluation> read_evaluation(const std::string& path, const Program& program) {
+  return guarded(path, [&]() -> Result<Evaluation> {
+    TOSAIC_TRY(const Method* which, method_of_samples(program, ""));
+    TOSAIC_TRY(LabelledSamples read, read_labelled_samples(path, which->graph));
+    return Evaluation{source_of(read.samples), std::move(read.labels)};
   });
 }
 

@@ -51,6 +51,15 @@ std::vector<GeneralOption> options_of_integers() {
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.observer = from.text(name) == "minmax" ? Observer::minmax : Observer::histogram;
        }},
+      {{.name = "effort",
+        .kind = Kind::text,
+        .default_value = "default",
+        .sentence = "fast: ranges as the samples show them, and no corrections; best: which observer and rounding are "
+                    "better is found by trials on halves of the samples, which takes some five times as long",
+        .allowed = {"fast", "default", "best"}},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.effort = from.text(name) == "best" ? Effort::best : Effort::usual;
+       }},
       {{.name = "bias-correction",
         .kind = Kind::flag,
         .default_value = "true",
@@ -139,6 +148,24 @@ std::vector<GeneralOption> options_of_all() {
         .placeholder = "INPUT.DIM=SIZE",
         .of_integers = true},
        [](CompileOptions& to, const Options& from, const std::string& name) { to.sizes = from.list(name); }},
+      {{.name = "budget",
+        .kind = Kind::text,
+        .sentence =
+            "16 bits where they help most, as `tosaic tune` finds them: 'snr>=30', so many dB of signal to noise "
+            "in the worst output, as cheaply as possible; 'cycles<=1.15x' or 'bytes<=1.15x', as accurate as "
+            "possible at that cost, against int8",
+        .placeholder = "BUDGET"},
+       nullptr},  // read below
+      {{.name = "kv",
+        .kind = Kind::text,
+        .default_value = "float",
+        .sentence =
+            "caches of a program of floats, such as keys and values of a language model: int8 quantises each row as "
+            "it is written, with a scale of its own",
+        .allowed = {"float", "int8"}},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantises_states = from.text(name) == "int8";
+       }},
       {{.name = "require-full-delegation",
         .kind = Kind::flag,
         .sentence = "fail when any node stays outside the delegate"},
@@ -250,11 +277,26 @@ Status settle_weights(CompileOptions& to) {
                  fmt::format("{} takes integers with fixed scales: nothing is left for dynamic quantisation",
                              to.target.name))
         .hint("leave out --quantize dynamic-int8, or choose a float target such as tosa-fp");
+  if (to.in_integers() && to.quantises_states)
+    return error("option.kv", "states of an integer program are integers anyway")
+        .hint("leave out --kv, or choose a float target such as tosa-fp");
+  if (to.quantises_states && !to.target.keeps_quantised_weights())
+    return error("option.kv", fmt::format("{} has no quantised values in programs of floats", to.target.name))
+        .hint("tosa-fp and vulkan have them; or leave the option out");
   if (to.in_integers()) to.weight_quantisation = {};
   // 4 bits are also what a program may mean whose own conversions made integers: that is known when it is read.
   const bool of_floats = to.weight_quantisation.dynamic || to.emit.text("weights") == "int8";
   if (of_floats && !to.target.keeps_quantised_weights()) return no_quantised_weights(to.target);
   return {};
+}
+
+// What the user leaves open, where little effort is asked for.
+Options with_effort(Options said) {
+  if (said.text("effort") != "fast") return said;
+  for (const auto& [name, value] :
+       {std::pair("observer", "minmax"), {"bias-correction", "false"}, {"rounding", "nearest"}})
+    if (!said.has(name)) said.set(name, value);
+  return said;
 }
 
 }  // namespace
@@ -268,8 +310,9 @@ const std::vector<OptionInfo>& compile_options() {
   return all;
 }
 
-Result<CompileOptions> compile_options_for(const std::string& target, const Options& given) {
+Result<CompileOptions> compile_options_for(const std::string& target, const Options& said) {
   CompileOptions options;
+  const Options given = with_effort(said);
   TOSAIC_TRY(options.target, find_target(target, given.text("tosa-spec")));
   options.spec_given = !given.text("tosa-spec").empty();
   std::vector<OptionInfo> known = compile_options();
@@ -278,7 +321,11 @@ Result<CompileOptions> compile_options_for(const std::string& target, const Opti
   TOSAIC_TRY(options.emit, checked_options(given, known));
   for (const GeneralOption& option : table())
     if (option.apply) option.apply(options, options.emit, option.info.name);
+  options.said = said;
   options.self_check = options.emit.flag("self-check");
+  if (const std::string budget = given.text("budget"); !budget.empty()) {
+    TOSAIC_TRY(options.budget, read_budget(budget));
+  }
   TOSAIC_CHECK(read_request(options.quantise.request, options.emit));
   TOSAIC_CHECK(take_scheme(options));
   TOSAIC_CHECK(settle_weights(options));

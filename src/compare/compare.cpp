@@ -7,6 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "compare/alone.h"
+#include "compare/answers.h"
 #include "compare/difference.h"
 #include "compare/reasons.h"
 
@@ -33,7 +34,8 @@ class Comparing {
   Comparing(const FloatProgram& floats, const Graph& quantised, const CompareHow& how)
       : floats_(floats), quantised_(quantised), how_(how), counterparts_(quantised, floats.graph) {}
 
-  Status prepare() {
+  Status prepare(std::size_t samples) {
+    if (!how_.labels.empty()) { TOSAIC_TRY(answers_, Answers::make(how_.labels, samples)); }
     const auto difference = [&](ValueId v, int channel_dim) { return Difference(quantised_[v].type, channel_dim); };
     for (Layer& layer : how_.outputs_only ? std::vector<Layer>() : layers_of(quantised_, floats_, counterparts_)) {
       const Difference none = difference(layer.result, layer.channel_dim);
@@ -71,6 +73,7 @@ class Comparing {
   Status see(const std::vector<Tensor>& sample) {
     TOSAIC_CHECK(reference_->run(sample));
     TOSAIC_CHECK(executed_->run(sample));
+    if (answers_) TOSAIC_CHECK(see_answer());
     for (OutputWork& output : outputs_)
       output.seen |= add(output.difference, output.wanted, executed_->at(output.quantised));
     ThreadPool::shared(how_.threads).run(static_cast<std::int64_t>(layers_.size()), [&](std::int64_t i, int) {
@@ -84,6 +87,7 @@ class Comparing {
 
   Comparison result() const {
     Comparison found;
+    if (answers_) found.right = answers_->right();
     for (const OutputWork& output : outputs_)
       if (output.seen)
         found.outputs.push_back({floats_.graph[output.wanted].name,
@@ -100,6 +104,15 @@ class Comparing {
   }
 
  private:
+  Status see_answer() {
+    const OutputWork* first = outputs_.empty() ? nullptr : &outputs_.front();
+    const Tensor* wanted = first ? reference_->at(first->wanted) : nullptr;
+    const Tensor* got = first ? executed_->at(first->quantised) : nullptr;
+    if (wanted && got) return answers_->add(*wanted, *got);
+    return error("compare.labels", "the program's first output has no floats that could name a class")
+        .hint("leave the labels out");
+  }
+
   bool is_outside(const Layer& layer) const {
     const std::size_t n = layer.calls.back();
     return n < how_.outside.size() && how_.outside[n];
@@ -168,6 +181,7 @@ class Comparing {
   std::vector<LayerWork> layers_;
   std::vector<OutputWork> outputs_;
   std::optional<Watched> reference_, executed_;
+  std::optional<Answers> answers_;
 };
 
 }  // namespace
@@ -178,7 +192,7 @@ Result<Comparison> compare_programs(const FloatProgram& floats, const Graph& qua
     return error("compare.nothing-quantised", "nothing of the program is quantised: there is nothing to compare")
         .hint("`tosaic explain` says of each node why it stays float");
   Comparing comparing(floats, quantised, how);
-  TOSAIC_CHECK(comparing.prepare());
+  TOSAIC_CHECK(comparing.prepare(samples.size()));
   for (std::size_t done = 0; done < samples.size();) {
     if (how.cancelled && how.cancelled()) return error("compile.cancelled", "the comparison was cancelled");
     TOSAIC_CHECK(comparing.see(samples[done]));

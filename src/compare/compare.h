@@ -2,7 +2,9 @@
 // A quantised program held against the floats that it was made of, layer by layer: the whole of it as it is executed,
 // and each call alone.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "ops/definitions/tosa_op.h"
@@ -16,13 +18,14 @@ struct CompareHow {
   std::vector<char> outside = {};    // per node of the quantised program: the host runs it
   bool other_samples = false;        // than those of the calibration
   bool outputs_only = false;         // no layers
+  std::span<const std::int64_t> labels = {};
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress = {};  // samples
   std::function<bool()> cancelled = {};                                    // asked before each: compile.cancelled
 };
 
 // Each sample has one tensor per input of the float program. Names, target and scheme are left to the caller. Errors:
-// compare.nothing-quantised, compare.states, run.*.
+// compare.nothing-quantised, compare.states, compare.labels, run.*.
 Result<Comparison> compare_programs(const FloatProgram& floats, const Graph& quantised,
                                     const std::vector<std::vector<Tensor>>& samples, const CompareHow& how);
 

@@ -29,18 +29,19 @@ class Search {
     return {};
   }
 
-  Status accurate(double db) {
+  Status accurate(const Budget& budget) {
+    const auto enough = [&] { return meets(points_.back(), budget); };
     std::size_t low = 0, high = 0;  // too few, enough
-    while (points_.back().db < db && high < order_.size()) {
+    while (!enough() && high < order_.size()) {
       low = high;
       high = std::min(std::max<std::size_t>(2 * high, 1), order_.size());
       TOSAIC_CHECK(measured(first(high)));
     }
-    if (points_.back().db < db) return {};
+    if (!enough()) return {};
     for (int i = 0; i < most_halvings && high - low > 1; ++i) {
       const std::size_t middle = low + (high - low) / 2;
       TOSAIC_CHECK(measured(first(middle)));
-      (points_.back().db < db ? low : high) = middle;
+      (enough() ? high : low) = middle;
     }
     return {};
   }
@@ -82,7 +83,7 @@ class Search {
   void add(std::vector<std::size_t> wide, MeasuredSet found) {
     std::size_t calls = 0;
     for (std::size_t i : wide) calls += order_[i].nodes.size();
-    points_.push_back({std::move(wide), calls, found.db, found.cost, int8_ > 0 ? found.cost / int8_ : 1});
+    points_.push_back({std::move(wide), calls, found.db, found.top1, found.cost, int8_ > 0 ? found.cost / int8_ : 1});
   }
   Status measured(std::vector<std::size_t> wide) {
     TOSAIC_TRY(const MeasuredSet found, measure_(wide));
@@ -103,17 +104,19 @@ Result<std::vector<TunedPoint>> search_budget(const std::vector<TunedTensor>& or
   Search search(order, int8, measure);
   if (!budget) {
     TOSAIC_CHECK(search.all_sizes());
-  } else if (budget->least_db) {
-    TOSAIC_CHECK(search.accurate(*budget->least_db));
-  } else {
+  } else if (budget->most_ratio) {
     TOSAIC_CHECK(search.cheap(*budget->most_ratio));
+  } else {
+    TOSAIC_CHECK(search.accurate(*budget));
   }
   return std::move(search).points();
 }
 
 bool meets(const TunedPoint& point, const std::optional<Budget>& budget) {
   if (!budget) return true;
-  return budget->least_db ? point.db >= *budget->least_db : point.ratio <= *budget->most_ratio;
+  if (budget->least_db) return point.db >= *budget->least_db;
+  if (budget->least_top1) return point.top1 >= budget->least_top1;
+  return point.ratio <= *budget->most_ratio;
 }
 
 std::size_t choose_point(const std::vector<TunedPoint>& points, const std::optional<Budget>& budget) {
@@ -121,7 +124,8 @@ std::size_t choose_point(const std::vector<TunedPoint>& points, const std::optio
   const auto better = [&](const TunedPoint& a, const TunedPoint& b) {
     const bool fits = meets(a, budget);
     if (fits != meets(b, budget)) return fits;
-    return budget->least_db && fits ? a.cost < b.cost : a.db > b.db;
+    if (!budget->most_ratio && fits) return a.cost < b.cost;
+    return std::pair(a.top1, a.db) > std::pair(b.top1, b.db);
   };
   return static_cast<std::size_t>(std::ranges::min_element(points, better) - points.begin());
 }

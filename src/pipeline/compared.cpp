@@ -83,9 +83,10 @@ CompareHow compare_how(const Split& split, const Context& c) {
 }
 
 Result<Comparison> compare_split(const FloatProgram& floats, const Split& split, const Samples& samples,
-                                 bool other_samples, const Context& c) {
+                                 const ShownSamples& shown, const Context& c) {
   CompareHow how = compare_how(split, c);
-  how.other_samples = other_samples;
+  how.other_samples = static_cast<bool>(shown.samples);
+  how.labels = shown.labels;
   if (c.callbacks.progress)
     how.progress = [&](std::size_t done, std::size_t total) { c.callbacks.progress("compare", done, total); };
   TOSAIC_TRY(Comparison found, compare_programs(floats, split.quantised, samples, how));

@@ -27,6 +27,6 @@ Result<Samples> samples_to_compare(const Graph& floats, const SamplesFor& shown,
 CompareHow compare_how(const Split& split, const Context& c);
 // The program as it is lowered for the target, run on the CPU.
 Result<Comparison> compare_split(const FloatProgram& floats, const Split& split, const Samples& samples,
-                                 bool other_samples, const Context& c);
+                                 const ShownSamples& shown, const Context& c);
 
 }  // namespace tosaic

@@ -2,12 +2,14 @@
 // What every step may look at in addition to the value that it is given, and where it says what it does.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pipeline/options.h"
 #include "pipeline/stages.h"
@@ -19,6 +21,12 @@ class WeightsOnSamples;
 // The calibration samples, for a method's graph; an empty function: none are given.
 using SamplesFor = std::function<Result<Samples>(const Graph& graph)>;
 using SamplesOfMethods = std::map<std::string, SamplesFor>;  // by the methods' names
+
+// What a program is measured on. No samples: some of those that it is calibrated with.
+struct ShownSamples {
+  SamplesFor samples;
+  std::vector<std::int64_t> labels;
+};
 
 struct CompileCallbacks {
   Sink sink;

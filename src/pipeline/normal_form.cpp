@@ -7,6 +7,7 @@
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/steps.h"
 #include "quantise/quantise.h"
+#include "quantise/quantised_states.h"
 #include "quantise/weights_on_samples.h"
 
 namespace tosaic {
@@ -24,6 +25,8 @@ Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink, 
                               sink));
   if (target.weight_quantisation.bits != 0 && !target.integer && !is_quantised(graph))
     TOSAIC_CHECK(target.rewrite("quantise_weights", graph, quantise_weights, target.weight_quantisation, sink));
+  if (target.quantises_states && !target.integer && !is_quantised(graph))
+    TOSAIC_CHECK(target.rewrite("quantise_states", graph, quantise_states, sink));
   TOSAIC_CHECK(target.rewrite("split_weights", graph, split_weights, target.spec.most_weight_bytes(target.integer)));
   return graph;
 }

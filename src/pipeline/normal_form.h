@@ -17,6 +17,7 @@ struct FormFor {
   bool keeps_quantised_weights = false;         // weights may be quantised values with scales
                                                 // (Target::keeps_quantised_weights, of a program that stays floats)
   WeightQuantisation weight_quantisation = {};  // what the user wants of them
+  bool quantises_states = false;                // caches that the program writes by rows have 8 bits
   bool all_inside = false;                      // one delegate computes all of it
   Rewrites rewrite = {};                        // how its rewrites are applied
 };

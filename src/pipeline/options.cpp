@@ -19,6 +19,7 @@ FormFor form_for(const CompileOptions& options, const tosa::Spec& spec) {
           .integer = options.in_integers(),
           .keeps_quantised_weights = options.keeps_quantised_weights(),
           .weight_quantisation = options.keeps_quantised_weights() ? options.weight_quantisation : WeightQuantisation{},
+          .quantises_states = options.keeps_quantised_weights() && options.quantises_states,
           .all_inside = options.single_delegate || options.require_full_delegation};
 }
 
@@ -42,15 +43,22 @@ QuantiseOptions how_to_quantise(const CompileOptions& options, const Graph& expo
 tosa::Spec spec_for(const Graph& program, const CompileOptions& options, const Sink& sink) {
   tosa::Spec spec = options.target.spec;
   if (options.spec_given || options.in_integers()) return spec;
-  for (const auto& [feature, dtype] : needed_extensions(program, spec)) {
-    spec.add(feature);
-    Diagnostic note =
-        warning("target.extension", fmt::format("the program has {} tensors: compiled for {}, whose {} holds them",
-                                                name_of(dtype), spec.text(), name_of(feature)))
-            .hint(fmt::format("what runs it needs that extension; --tosa-spec {} leaves them on the CPU",
-                              options.target.spec.text()));
+  const auto say = [&](const std::string& why, std::string_view remedy) {
+    Diagnostic note = warning("target.extension", why).hint(std::string(remedy));
     note.severity = Severity::note;
     if (sink) sink(std::move(note));
+  };
+  if (options.quantises_states && !program.states.empty() && !spec.has(tosa::Feature::pro_int)) {
+    spec.add(tosa::Feature::pro_int);
+    say(fmt::format("compiled for {}: caches in int8 are written by its integer profile", spec.text()),
+        "what runs it needs both profiles");
+  }
+  for (const auto& [feature, dtype] : needed_extensions(program, spec)) {
+    spec.add(feature);
+    say(fmt::format("the program has {} tensors: compiled for {}, whose {} holds them", name_of(dtype), spec.text(),
+                    name_of(feature)),
+        fmt::format("what runs it needs that extension; --tosa-spec {} leaves them on the CPU",
+                    options.target.spec.text()));
   }
   return spec;
 }

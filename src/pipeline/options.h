@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a user may say of a compilation, and what follows from it for the stages.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,12 @@
 #include "quantise/weight_quantisation.h"
 #include "read/pt2.h"
 #include "targets/target.h"
+#include "tosaic/tuning.hpp"
 
 namespace tosaic {
+
+// best: what helps is found by trials.
+enum class Effort : std::uint8_t { usual, best };
 
 struct CompileOptions {
   Target target;
@@ -20,11 +25,15 @@ struct CompileOptions {
   bool quantise_always = false;  // also for targets that would take floats
   QuantiseOptions quantise;
   WeightQuantisation weight_quantisation;  // of a program that stays floats
+  bool quantises_states = false;           // of such a program
   bool quantised_io = false, require_full_delegation = false, single_delegate = false;
   bool self_check = true;          // where the target has one
   bool strip = false;              // payloads and graphs without locations in the user's source
   GraphReportOptions show;         // of graphs on their way
   std::vector<std::string> sizes;  // "x.0=4": of dynamic sizes
+  Effort effort = Effort::usual;
+  std::optional<Budget> budget;
+  Options said;  // all that the user gave
   // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
   bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
   // Weights stay quantised with scales, for who computes with them.

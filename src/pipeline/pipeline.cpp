@@ -8,12 +8,18 @@
 #include "pipeline/compared.h"
 #include "pipeline/methods.h"
 #include "pipeline/samples.h"
+#include "pipeline/settle.h"
 #include "pipeline/steps.h"
 
 namespace tosaic {
 
 Result<Compiled> compile_model(const ExportedProgram& program, const CompileOptions& options,
                                const CompileCallbacks& callbacks, const Request& request) {
+  if (request.invent_samples) TOSAIC_CHECK(answerable(options));
+  if (is_open(options) && !request.invent_samples) {
+    TOSAIC_TRY(const Settled how, settle(program, options, callbacks));
+    return compile_model(program, how.options, how.callbacks, request);
+  }
   TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options));
   if (methods.size() > 1) return compile_methods(methods, options, callbacks, request);
   const Method& method = program.methods[0];
@@ -86,9 +92,11 @@ Result<Compiled> make_program(Tosa tosa, const Context& c) {
   return made;
 }
 
-Result<Comparison> compare_model(const ExportedProgram& program, const CompileOptions& options,
-                                 const CompileCallbacks& callbacks, const SamplesFor& shown) {
-  TOSAIC_CHECK(comparable(program, options));
+Result<Comparison> compare_model(const ExportedProgram& program, const CompileOptions& given,
+                                 const CompileCallbacks& heard, const ShownSamples& shown) {
+  TOSAIC_CHECK(comparable(program, given));
+  TOSAIC_TRY(const Settled how, settle(program, given, heard));
+  const auto& [options, callbacks] = how;
   const Method& method = program.methods[0];
   const auto kept = std::make_shared<Samples>();
   StateContents contents;
@@ -100,10 +108,11 @@ Result<Comparison> compare_model(const ExportedProgram& program, const CompileOp
   TOSAIC_TRY(Observed seen, at_numbers(std::move(begun.program)));
   TOSAIC_CHECK(has_floats(seen));
   const FloatProgram floats = float_program(*seen.calibration);
-  TOSAIC_TRY(const Samples samples, samples_to_compare(floats.graph, shown, c.given ? *kept : seen.program.stored));
+  TOSAIC_TRY(const Samples samples,
+             samples_to_compare(floats.graph, shown.samples, c.given ? *kept : seen.program.stored));
   TOSAIC_TRY(Typed typed, choose_types(std::move(seen), c));
   TOSAIC_TRY(const Split split, split_by_target(std::move(typed), c));
-  return compare_split(floats, split, samples, static_cast<bool>(shown), c);
+  return compare_split(floats, split, samples, shown, c);
 }
 
 }  // namespace tosaic

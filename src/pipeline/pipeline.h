@@ -8,9 +8,8 @@ namespace tosaic {
 
 Result<Compiled> compile_model(const ExportedProgram& program, const CompileOptions& options,
                                const CompileCallbacks& callbacks, const Request& request = {});
-// The program as it would be compiled, held against its floats on the samples that `shown` gives, or on those of the
-// calibration where it is empty.
+// The program as it would be compiled, held against its floats.
 Result<Comparison> compare_model(const ExportedProgram& program, const CompileOptions& options,
-                                 const CompileCallbacks& callbacks, const SamplesFor& shown);
+                                 const CompileCallbacks& callbacks, const ShownSamples& shown);
 
 }  // namespace tosaic

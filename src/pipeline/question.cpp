@@ -6,6 +6,7 @@
 #include "ops/definitions/rest.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/methods.h"
+#include "pipeline/settle.h"
 #include "pipeline/steps.h"
 
 namespace tosaic {
@@ -28,6 +29,7 @@ Result<AskedMethod> at_numbers(const SizedMethod& at, const CompileOptions& opti
 
 Result<std::vector<AskedMethod>> asked_methods(const ExportedProgram& program, const CompileOptions& options) {
   if (program.methods.empty()) return only_method(program).error();
+  TOSAIC_CHECK(answerable(options));
   TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options));
   std::vector<AskedMethod> all;
   for (const SizedMethod& method : methods) {

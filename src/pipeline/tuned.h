@@ -7,10 +7,15 @@
 
 namespace tosaic {
 
-// `shown`: the samples to measure on; empty: the first of the calibration. Without a budget nothing is chosen but int8,
-// and the points show what there is. Errors: tune.budget, compare.*, those of compilation.
+// Without a budget nothing is chosen but int8, and the points show what there is. Errors: tune.budget, compare.*, those
+// of compilation.
 Result<Tuning> tune_model(const ExportedProgram& program, const CompileOptions& options,
-                          const CompileCallbacks& callbacks, const SamplesFor& shown,
+                          const CompileCallbacks& callbacks, const ShownSamples& shown,
                           const std::optional<Budget>& budget);
+
+// The options with what was chosen in 16 bits. What they decide by themselves wins.
+CompileOptions widened(CompileOptions options, const Tuning& tuning);
+// What was chosen, as a note; where nothing meets the budget, a warning: tune.missed.
+Diagnostic told(const Tuning& tuning, const Budget& budget);
 
 }  // namespace tosaic

@@ -117,4 +117,22 @@ Result<Samples> read_samples(const std::string& path, const Graph& graph) {
   return all;
 }
 
+Result<LabelledSamples> read_labelled_samples(const std::string& path, const Graph& graph) {
+  TOSAIC_TRY(const Bytes bytes, map_file(path));
+  TOSAIC_TRY(auto arrays, npy::read_npz(bytes, path));
+  const auto found =
+      std::ranges::find_if(arrays, [](const auto& array) { return array.first == "labels" || array.first == "label"; });
+  if (found == arrays.end() || is_float(found->second.type.dtype))
+    return error("compare.labels", found == arrays.end() ? "there is no array 'labels'" : "the labels are no integers")
+        .at({path, 0, ""})
+        .hint("add an array 'labels' of integers: the class that each sample belongs to");
+  LabelledSamples read;
+  const Tensor labels = std::move(found->second);
+  arrays.erase(found);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(labels.type.shape.elements()); ++i)
+    read.labels.push_back(element_as_integer(labels.type.dtype, labels.data.data(), i));
+  TOSAIC_TRY(read.samples, from_arrays(arrays, graph, path));
+  return read;
+}
+
 }  // namespace tosaic

@@ -24,10 +24,17 @@ void add_samples(CLI::App& command, MeasuredProgram& to, const std::string& does
       ->type_name("FILE");
   command.add_option("--samples", to.samples, "other samples to " + does + ", in the same form; without: " + without)
       ->type_name("FILE");
+  command
+      .add_option(
+          "--evaluate", to.evaluate,
+          "the same with labels: a .npz that has an array of integers 'labels', too. Each says which element along "
+          "the last axis of the first output should be the largest")
+      ->type_name("FILE")
+      ->excludes("--samples");
 }
 
 void reads(Outputs& outputs, const MeasuredProgram& asked, const Options& options) {
-  for (const std::string& path : {asked.model, asked.calibrate, asked.samples, options.text("plan")})
+  for (const std::string& path : {asked.model, asked.calibrate, asked.samples, asked.evaluate, options.text("plan")})
     if (!path.empty()) outputs.reads(path);
 }
 
@@ -35,6 +42,7 @@ Result<OpenedProgram> open(const MeasuredProgram& asked, const Messages& message
   TOSAIC_TRY(Program program, Program::open(asked.model, messages));
   OpenedProgram opened{program, {}, {}};
   if (!asked.calibrate.empty()) { TOSAIC_TRY(opened.calibration, read_samples(asked.calibrate, opened.program)); }
+  if (!asked.evaluate.empty()) { TOSAIC_TRY(opened.shown, read_evaluation(asked.evaluate, opened.program)); }
   if (!asked.samples.empty()) { TOSAIC_TRY(opened.shown, read_samples(asked.samples, opened.program)); }
   return opened;
 }

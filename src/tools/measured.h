@@ -10,7 +10,7 @@
 namespace tosaic::tools {
 
 struct MeasuredProgram {
-  std::string model, target = "tosa-int", calibrate, samples;
+  std::string model, target = "tosa-int", calibrate, samples, evaluate;
 };
 void add_model_and_target(CLI::App& command, MeasuredProgram& to);
 // `without`: what is taken where no samples to measure on are given.
@@ -21,9 +21,10 @@ void reads(Outputs& outputs, const MeasuredProgram& asked, const Options& option
 
 struct OpenedProgram {
   Program program;
-  SampleSource calibration, shown;  // empty: not given
+  SampleSource calibration;  // empty: not given
+  Evaluation shown;
 };
-// Errors: those of Program::open and read_samples.
+// Errors: those of Program::open, read_samples and read_evaluation.
 Result<OpenedProgram> open(const MeasuredProgram& asked, const Messages& messages);
 // The error of a program that was opened so: about samples, it is about their file.
 Diagnostic about_its_file(Diagnostic why, const MeasuredProgram& asked);

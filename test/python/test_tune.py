@@ -43,7 +43,8 @@ def test_accuracy_is_met_as_cheaply_as_found(net):
     wanted = int8 + 6
     tuning = tosaic.tune(model, samples[0], budget=f"snr>={wanted:.2f}", calibration=samples)
     assert tuning.met and tuning.unit == "bytes"
-    assert tuning.points[0] == {"tensors": [], "calls": 0, "snr_db": pytest.approx(int8, abs=0.01), "cost": tuning.points[0]["cost"], "ratio": 1}
+    int8 = {"tensors": [], "calls": 0, "snr_db": pytest.approx(int8, abs=0.01), "top1": None, "ratio": 1}
+    assert tuning.points[0] == int8 | {"cost": tuning.points[0]["cost"]}
     artifact = tosaic.compile(model, samples[0], calibration=samples, override=tuning.overrides)
     reached = snr(model, artifact, samples)
     assert reached == pytest.approx(tuning.chosen["snr_db"], abs=0.01) and reached >= wanted - 0.01
@@ -65,7 +66,8 @@ def test_a_cost_is_kept_and_its_best_is_chosen(net, tmp_path):
 
 def test_what_cannot_be_met_says_what_comes_nearest(net):
     model, samples = net
-    tuning = tosaic.tune(model, samples[0], budget="snr>=200", calibration=samples)
+    with pytest.warns(tosaic.CompileWarning, match="tune.missed"):
+        tuning = tosaic.tune(model, samples[0], budget="snr>=200", calibration=samples)
     assert not tuning.met
     assert tuning.chosen["snr_db"] == max(p["snr_db"] for p in tuning.points)
 
@@ -97,3 +99,130 @@ def test_refusals(net, target, options, budget, code):
     with pytest.raises(tosaic.Error) as refused:
         tosaic.tune(model, samples[0], target, budget=budget, calibration=samples, **options)
     assert refused.value.code == code and refused.value.help
+
+
+def test_a_budget_of_compile_is_what_tune_finds(net):
+    model, samples = net
+    tuning = tosaic.tune(model, samples[0], budget="bytes<=1.3x", calibration=samples)
+    artifact = tosaic.compile(model, samples[0], budget="bytes<=1.3x", calibration=samples)
+    assert artifact.pte == tosaic.compile(model, samples[0], calibration=samples, override=tuning.overrides).pte
+    said = [d for d in artifact.summary.messages if d.code == "tune.chosen"]
+    assert len(said) == 1 and f"with {tuning.chosen['calls']} calls in 16 bits" in said[0].message
+    layers = artifact.compare().layers
+    assert {layer["type"] for layer in layers} >= {"i8", "i16"}, "compare is about another program"
+
+
+def test_a_budget_of_compile_that_cannot_be_met(net):
+    model, samples = net
+    with pytest.warns(tosaic.CompileWarning, match="tune.missed.*no plan meets 'snr >= 200'"):
+        artifact = tosaic.compile(model, samples[0], budget="snr >= 200", calibration=iter(samples))
+    assert snr(model, artifact, samples) > 55  # what comes nearest
+
+
+def test_a_question_has_no_samples_for_a_budget(net):
+    model, samples = net
+    for ask in (tosaic.explain, tosaic.plan, tosaic.supports):
+        with pytest.raises(tosaic.Error) as refused:
+            ask(model, samples[0], budget="snr>=30")
+        assert refused.value.code == "option.budget" and "tosaic tune" in refused.value.help
+
+
+class Deep(torch.nn.Module):
+    """Where a large value is clipped, all layers below clip it again."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Conv2d(4, 4, 3, padding=1) for _ in range(12))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + 0.5 * torch.relu(layer(x))
+        return x
+
+
+def test_best_effort_tries_what_helps():
+    torch.manual_seed(0)
+    model = Deep().eval()
+
+    def picture(share):
+        large = (torch.rand(1, 1, 24, 24) < share) * 10.0
+        return torch.randn(1, 4, 24, 24) * 0.4 + large
+    samples = [picture(0.005 * (k % 4 > 1)) for k in range(16)]
+    unseen = [picture(0.05) for _ in range(8)]
+    compiled = {name: tosaic.compile(model, samples[0], calibration=samples, **options)
+                for name, options in {"usual": {}, "best": {"effort": "best"}, "minmax": {"observer": "minmax"}}.items()}
+    accuracy = {name: snr(model, artifact, unseen) for name, artifact in compiled.items()}
+    assert accuracy["minmax"] > accuracy["usual"] + 1, "the samples do not show what this is about"
+    assert accuracy["best"] > accuracy["usual"] + 1
+    chosen = [d.message for d in compiled["best"].summary.messages if d.code == "calibrate.chosen"]
+    assert chosen and "--observer minmax" in chosen[0]
+    by_user = tosaic.compile(model, samples[0], calibration=samples, effort="best", observer="histogram", rounding="nearest")
+    assert by_user.pte == compiled["usual"].pte
+
+
+def test_little_effort_is_three_options(net):
+    model, samples = net
+    fast = tosaic.compile(model, samples[0], calibration=samples, effort="fast")
+    options = {"observer": "minmax", "bias_correction": False, "rounding": "nearest"}
+    assert fast.pte == tosaic.compile(model, samples[0], calibration=samples, **options).pte
+    observed = tosaic.compile(model, samples[0], calibration=samples, effort="fast", observer="histogram")
+    assert observed.pte == tosaic.compile(model, samples[0], calibration=samples, **{**options, "observer": "histogram"}).pte
+
+
+@pytest.fixture(scope="module")
+def labelled(net):
+    """Labels that floats have right for all but the last two of forty samples."""
+    model, _ = net
+    torch.manual_seed(6)
+    samples = [torch.randn(1, 8, 12, 12) for _ in range(40)]
+    with torch.no_grad():
+        labels = torch.cat([model(x).argmax(1) for x in samples])
+    labels[-2:] = (labels[-2:] + 1) % 5
+    return samples, labels
+
+
+def right(artifact, samples, labels):
+    return 100 * float(np.mean([int(artifact.run(x).argmax()) == int(label) for x, label in zip(samples, labels)]))
+
+
+def test_labels_count_right_answers(net, labelled):
+    model, calibration = net
+    samples, labels = labelled
+    tuning = tosaic.tune(model, calibration[0], budget="top1>=float-0.5", calibration=calibration, samples=samples, labels=labels)
+    assert tuning.top1_of_floats == 95 and tuning.chosen["top1"] >= 94.5 and tuning.met
+    artifact = tosaic.compile(model, calibration[0], calibration=calibration, override=tuning.overrides)
+    assert right(artifact, samples, labels) == pytest.approx(tuning.chosen["top1"])
+    int8 = tosaic.compile(model, calibration[0], calibration=calibration)
+    assert right(int8, samples, labels) == pytest.approx(tuning.points[0]["top1"])
+    compared = int8.compare(samples, labels=labels.tolist())
+    assert compared.top1 == {"labels": 40, "percent": pytest.approx(tuning.points[0]["top1"]), "percent_in_floats": 95}
+    assert "of 40 labels, in floats 95.00 %" in repr(compared) and "95.00 % of the labels right" in repr(tuning)
+    costly = tosaic.tune(model, calibration[0], budget="bytes<=1.5x", calibration=calibration, samples=samples, labels=labels)
+    assert costly.chosen["top1"] == max(p["top1"] for p in costly.points if p["ratio"] <= 1.5)
+
+
+def test_a_single_element_is_a_probability():
+    model = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), torch.nn.Sigmoid())
+    with torch.no_grad():
+        model[0].weight.fill_(4.0)
+    samples = [torch.tensor([[x]]) for x in (-1.0, -0.5, 0.5, 1.0)]
+    compared = tosaic.compare(model, samples[0], calibration=samples, samples=samples, labels=[0, 1, 1, 1])
+    assert compared.top1 == {"labels": 4, "percent": 75, "percent_in_floats": 75}
+
+
+@pytest.mark.parametrize("labels, message", [
+    ([1] * 39, "39 labels for 40 samples"), ([1] * 80, "each sample has 2 labels, and its first output is 1x5xf32: 1 row"),
+    (torch.ones(40), "no integers"), ("cat", "no integers")])
+def test_labels_that_do_not_fit(net, labelled, labels, message):
+    model, calibration = net
+    with pytest.raises(tosaic.Error, match=message) as refused:
+        tosaic.compare(model, calibration[0], calibration=calibration, samples=labelled[0], labels=labels)
+    assert refused.value.code == "compare.labels" and refused.value.help
+
+
+def test_a_budget_of_right_answers_takes_labels(net):
+    model, samples = net
+    for ask in (tosaic.tune, tosaic.compile):
+        with pytest.raises(tosaic.Error) as refused:
+            ask(model, samples[0], budget="top1>=99", calibration=samples)
+        assert refused.value.code == "tune.labels" and "labels=" in refused.value.help

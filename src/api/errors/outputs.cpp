@@ -30,8 +30,12 @@ ErrorFamily option() {
           "$ tosaic compile --target vgf --external weights=a.ptd commands=b.ptd digits.pt2 -o m.pte\n"
           "error[option.target]: the target vgf takes no option 'external'",
           {
+              {"budget", "which calls a budget widens is found on samples, and a question has none",
+               "let `tosaic tune -o FILE` find them, and give --plan FILE"},
               {"codes", "the target does not keep quantised weights in a float program",
                "use tosa-fp or vulkan, or leave --weights out"},
+              {"kv", "the target keeps no caches in int8 in a program of floats",
+               "use tosa-fp or vulkan, or leave --kv out"},
               {"dynamic", "the target does not take dynamic quantisation", "choose a float target such as tosa-fp"},
               {"target", "the target does not take the option"},
               {"unknown", "there is no such option"},

@@ -12,6 +12,7 @@ ErrorFamily calibrate() {
           "$ tosaic compile digits.pt2 --target tosa-int --calibrate digits_test.npz -o digits.pte\n"
           "digits_test.npz: error[calibrate.unknown-input]: array 'label' belongs to no input of the model",
           {
+              {"chosen", "--effort best found that other options give better results"},
               {"constant", "an input has one value in all samples: ranges hold little else",
                "give typical inputs as samples"},
               {"methods", "it is not clear to which method samples belong", "name it: --calibrate METHOD=FILE"},
@@ -55,6 +56,8 @@ ErrorFamily compare() {
           {"calibration", "the artifact's calibration was an iterator, which is used up",
            "call tosaic.compare with the samples, or give compile a list"},
           {"floats", "the target computes floats: nothing is quantised", "choose an integer target"},
+          {"labels", "labels do not belong to the samples or to the first output",
+           "give one integer to each sample, or to each row of its first output"},
           {"methods", "there are several methods or sizes", "compare one at a time"},
           {"no-samples", "no sample has the sizes that the program is compiled for", "give --samples"},
           {"not-a-number", "a sample has NaN", "give samples as the model will see them"},
@@ -71,7 +74,9 @@ ErrorFamily tune() {
           "$ tosaic tune digits.pt2 --budget quick -o digits.plan\n"
           "error[tune.budget]: 'quick' is no budget",
           {
-              {"budget", "the budget cannot be read", "say 'snr>=30', or 'cycles<=1.15x'"},
+              {"budget", "the budget cannot be read", "say 'snr>=30', 'top1>=float-0.5' or 'cycles<=1.15x'"},
+              {"chosen", "which calls have 16 bits so that the budget is met"},
+              {"labels", "the budget counts right answers, and there are no labels", "give --evaluate FILE.npz"},
               {"missed", "the budget cannot be met: the plan that comes nearest is written", "ask for less"},
               {"no-int16", "the target has no 16-bit activations", "choose another target"},
               {"scheme", "all activations have 16 bits already", "leave out --quantize int16x8"},
@@ -116,6 +121,7 @@ ErrorFamily quantise() {
           {"cast-to-integer", "a quantised tensor is cast to an integer type"},
           {"composite", "tensors inside a composite operator have no scales"},
           {"division", "a quotient of these types has no integer form"},
+          {"float-states", "states of a program of floats are not written by rows: they stay float", "nothing"},
           {"factor", "a quantised tensor is multiplied by 0, NaN or infinity"},
           {"float-only", "the operator has no integer form: it runs in floats"},
           {"float-operand", "an operand is float where the others are quantised"},
