@@ -2,7 +2,6 @@
 #include "plan/raise_definitions.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "ops/definitions/extension.h"
@@ -16,7 +15,11 @@ namespace {
 class Raise {
  public:
   Raise(Graph& graph, const std::function<bool(const Graph&, const Node&)>& takes, std::span<const ValueId> observed)
-      : graph_(graph), takes_(takes), uses_(graph, observed), gone_(graph.nodes.size(), false) {
+      : graph_(graph),
+        takes_(takes),
+        uses_(graph, observed),
+        steps_(steps_from_reductions(graph, observed)),
+        gone_(graph.nodes.size(), false) {
     for (const Node& node : graph.nodes)
       if (tosa::is_reduction(node.op) && graph[node.inputs[0]].type.shape.is_static())
         reduced_.insert(graph[node.inputs[0]].type.shape.elements());
@@ -36,11 +39,13 @@ class Raise {
  private:
   // To the operator that stands for most nodes: a layer norm is an RMS norm of what its mean is subtracted from.
   void raise(Node& last) {
+    if (!follows_reduction(last)) return;
     const auto ending = ending_of(last);
     if (!ending) return;
     std::optional<Node> best;
     std::set<std::uint32_t> stands_for;
-    for (const extension::Pattern& pattern : patterns_with(*ending)) {
+    const auto patterns = extension::patterns(*ending);
+    for (const extension::Pattern& pattern : *patterns) {
       auto found = match(pattern.definition, graph_, uses_.producer, last.outputs[0]);
       if (!found || found->nodes.size() <= stands_for.size()) continue;
       Node raised{pattern.node.op, {}, pattern.node.attrs, {}, last.loc, {}};
@@ -55,6 +60,30 @@ class Raise {
     for (std::uint32_t n : stands_for) gone_[n] = &graph_.nodes[n] != &last;
     last = *std::move(best);
     changed_ = true;
+  }
+
+  // How many nodes stand between each value and the nearest reduction before it that no seen value hides.
+  static std::vector<int> steps_from_reductions(const Graph& graph, std::span<const ValueId> observed) {
+    constexpr int far = 1 << 20;
+    std::vector<int> steps(graph.values.size(), far);
+    std::vector<bool> seen(graph.values.size(), false);
+    for (ValueId v : observed) seen[v] = true;
+    for (const Node& node : graph.nodes) {
+      int least = tosa::is_reduction(node.op) ? -1 : far;
+      for (ValueId v : node.inputs)
+        if (v != no_value && !seen[v]) least = std::min(least, steps[v]);
+      for (ValueId v : node.outputs)
+        if (v != no_value) steps[v] = least + 1;
+    }
+    return steps;
+  }
+
+  // May a definition that holds a reduction end here? To look for it takes its time, and where a program is calibrated,
+  // nearly all of its values are seen. What ends in integers has several results, and each of them may be seen.
+  bool follows_reduction(const Node& last) const {
+    constexpr int most = 16;  // the longest that there is has 8
+    const ValueId v = last.outputs.empty() ? no_value : last.outputs[0];
+    return v != no_value && (!is_float(graph_[v].type.dtype) || steps_[v] <= most);
   }
 
   // nullopt: no definition ends so.
@@ -74,18 +103,6 @@ class Raise {
     return ending;
   }
 
-  std::span<const extension::Pattern> patterns_with(const extension::Ending& ending) {
-    std::string key(ending.op.text());
-    for (const TensorType& type : ending.operands) key += " " + to_string(type);
-    for (const TensorType& type : ending.viewed) key += " " + to_string(type);
-    const auto [found, added] = patterns_.try_emplace(key + " " + to_string(ending.result));
-    if (added) {
-      found->second = extension::patterns(ending);
-      std::erase_if(found->second, [&](const auto& one) { return one.definition.nodes.back().op != ending.op; });
-    }
-    return found->second;
-  }
-
   // Do the nodes serve only each other, but for results, and these only what comes after the last node?
   bool is_unseen(const std::set<std::uint32_t>& nodes, const std::vector<ValueId>& results, const Node& last) const {
     return std::ranges::all_of(nodes, [&](std::uint32_t n) {
@@ -100,9 +117,9 @@ class Raise {
   Graph& graph_;
   const std::function<bool(const Graph&, const Node&)>& takes_;
   const Uses uses_;                 // of the graph as it was: nodes stay in their places until the end
+  const std::vector<int> steps_;    // by value
   std::vector<bool> gone_;          // nodes that another one stands for
   std::set<std::int64_t> reduced_;  // elements of what is reduced
-  std::map<std::string, std::vector<extension::Pattern>> patterns_;  // by the ending
   bool changed_ = false;
 };
 

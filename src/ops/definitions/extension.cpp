@@ -3,6 +3,8 @@
 #include "ops/definitions/extension.h"
 
 #include <algorithm>
+#include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include "base/generated_list.h"
@@ -48,20 +50,15 @@ void name_results(Graph& graph, std::size_t first_node, ValueId first, const std
 
 bool is_extension(const Node& node) { return find(node.op) != nullptr; }
 
-}  // namespace
-
-const Op* find(Operator op) {
-  const auto found = by_operator().find(op);
-  return found == by_operator().end() ? nullptr : &found->second;
-}
-
-std::vector<Pattern> patterns(const Ending& ending) {
+std::vector<Pattern> made_patterns(const Ending& ending) {
   std::vector<Pattern> made;
   for (const auto& entry : extension_list()) {
     const Operator op(fmt::format("tosaic.{}", entry.file));
     const auto forms = find(op)->forms;
     if (!forms) continue;
-    for (Form& form : forms(ending)) {
+    std::vector<Form> all = forms(ending);
+    made.reserve(made.size() + all.size());
+    for (Form& form : all) {
       Graph graph;
       Node node{op, {}, std::move(form.attrs), {}, nullptr, {}};
       for (TensorType& type : form.operands) node.inputs.push_back(graph.add_value("operand", std::move(type)));
@@ -69,10 +66,35 @@ std::vector<Pattern> patterns(const Ending& ending) {
       for (TensorType& type : form.results) node.outputs.push_back(graph.add_value("result", std::move(type)));
       graph.outputs = node.outputs;
       graph.nodes.push_back(node);
-      made.push_back({node, *in_tosa(graph)});
+      Pattern pattern{node, *in_tosa(graph)};
+      if (pattern.definition.nodes.back().op == ending.op) made.push_back(std::move(pattern));
     }
   }
   return made;
+}
+
+}  // namespace
+
+const Op* find(Operator op) {
+  const auto found = by_operator().find(op);
+  return found == by_operator().end() ? nullptr : &found->second;
+}
+
+std::shared_ptr<const std::vector<Pattern>> patterns(const Ending& ending) {
+  constexpr std::size_t most_kept = 1000;
+  static std::mutex lock;
+  static std::unordered_map<std::string, std::shared_ptr<const std::vector<Pattern>>> kept;
+  std::string key = fmt::format("{} {}", ending.op, to_string(ending.result));
+  for (const auto* types : {&ending.operands, &ending.viewed})
+    for (const TensorType& type : *types) key += " " + to_string(type);
+  {
+    const std::lock_guard guard(lock);
+    if (const auto found = kept.find(key); found != kept.end()) return found->second;
+  }
+  auto made = std::make_shared<const std::vector<Pattern>>(made_patterns(ending));
+  const std::lock_guard guard(lock);
+  if (kept.size() >= most_kept) kept.clear();
+  return kept.try_emplace(std::move(key), std::move(made)).first->second;
 }
 
 tosa::Check verify_node(const tosa::View& view) {

@@ -4,6 +4,8 @@
 // verify_graph knows none of these.
 #pragma once
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "ir/extension_operators.h"
 #include "ops/definitions/tosa_op.h"
@@ -47,8 +49,8 @@ struct Pattern {
   Node node;
   Graph definition;
 };
-// Of all operators that have forms with such an ending.
-std::vector<Pattern> patterns(const Ending& ending);
+// Of all operators whose forms end so. They are kept, for a program is asked about many times.
+std::shared_ptr<const std::vector<Pattern>> patterns(const Ending& ending);
 
 // The words in which definitions are written, and the node that is defined.
 class Definition {
