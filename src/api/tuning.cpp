@@ -53,6 +53,7 @@ std::string plan_text(const Tuning& tuning) {
   const TunedPoint& point = tuning.points[tuning.chosen];
   std::string text = fmt::format("# {} for {}: {} dB at {:.3f} times int8's {}\n", printable(tuning.model),
                                  tuning.target, db_text(point.db), point.ratio, tuning.unit);
+  text += fmt::format("program {}\n", tuning.program);
   for (std::size_t i : point.tensors) {
     const TunedTensor& tensor = tuning.order[i];
     text += fmt::format("# for {}\n", where_text(tensor));

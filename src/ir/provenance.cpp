@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/provenance.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <unordered_set>
+
+#include "base/bytes.h"
 
 namespace tosaic {
 
@@ -34,6 +37,12 @@ std::vector<ExportedNode> exported_nodes(const Graph& program) {
     if (node.loc && !node.loc->name.empty() && seen.insert(node.loc->name).second)
       nodes.push_back({node.loc->name, node.loc->op.empty() ? node.op.text() : node.loc->op, node.loc});
   return nodes;
+}
+
+std::string fingerprint(const std::vector<ExportedNode>& nodes) {
+  std::string text;
+  for (const ExportedNode& node : nodes) text += fmt::format("{} {}\n", node.op, node.name);
+  return fmt::format("{:016x}", hash_of(text));
 }
 
 }  // namespace tosaic

@@ -20,5 +20,7 @@ struct ExportedNode {
 };
 // Of a program as it was read.
 std::vector<ExportedNode> exported_nodes(const Graph& program);
+// Of the nodes' names and operators, 16 digits: another one for another program.
+std::string fingerprint(const std::vector<ExportedNode>& nodes);
 
 }  // namespace tosaic

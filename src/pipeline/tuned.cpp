@@ -87,6 +87,7 @@ Result<Tuning> tune_model(const ExportedProgram& program, const CompileOptions& 
   TOSAIC_TRY(const std::vector<RoundingNoise> noises,
              find_rounding_noise(int8.floats, int8.split.quantised, trials.samples(),
                                  {.threads = options.quantise.threads, .cancelled = callbacks.cancelled}));
+  tuning.program = fingerprint(exported_nodes(program.methods[0].graph));
   tuning.samples = trials.samples().size();
   if (int8.right) tuning.top1_of_floats = int8.right->percent_in_floats();
   if (budget && budget->below_floats) *budget->least_top1 = *tuning.top1_of_floats - *budget->least_top1;

@@ -176,6 +176,12 @@ Status add_plan_text(PlanRequest& to, const std::string& source, std::string_vie
       whole.assign(static_cast<std::size_t>(number), '\n');
       continue;
     }
+    if (line.starts_with("program ")) {
+      to.program = trimmed(line.substr(8));
+      to.program_at = place;
+      whole += "\n";
+      continue;
+    }
     if (line.starts_with("scheme ")) {
       const std::string_view word = trimmed(line.substr(7));
       const auto scheme = form_named(word);

@@ -41,6 +41,8 @@ struct PlanRequest {
     Place place;
   };
   std::vector<OfMethod> methods;
+  std::string program;  // the fingerprint of the one that it was made for: a line "program 0f3a..."; empty: not known
+  Place program_at;
   bool empty() const { return overrides.empty() && !has_whole(); }
   bool has_whole() const;
   PlanRequest of(const std::string& method) const;  // what is about it

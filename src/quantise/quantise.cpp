@@ -317,6 +317,12 @@ class Decider {
     TOSAIC_TRY(decided_, decide(program, options_.request, options_));
     if (options_.spec) TOSAIC_CHECK(check_decisions(program, decided_, options_, *options_.spec));
     first_ = program.graph;
+    if (const PlanRequest& plan = options_.request;
+        sink_ && !plan.program.empty() && plan.program != fingerprint(options_.exported))
+      sink_(
+          warning("plan.not-this-program", "the plan was made for another program: what it names may be something else")
+              .at(plan.program_at)
+              .hint("make one of this program: `tosaic tune -o FILE`; or delete the line that says for which it is"));
     for (const Override* given : without_effect(program, options_.request, decided_))
       if (sink_)
         sink_(warning("plan.without-effect", fmt::format("no computation follows '{}'", given->text()))

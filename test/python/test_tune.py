@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tune: what it promises of accuracy and cost is what the compiled program has."""
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -226,3 +227,21 @@ def test_a_budget_of_right_answers_takes_labels(net):
         with pytest.raises(tosaic.Error) as refused:
             ask(model, samples[0], budget="top1>=99", calibration=samples)
         assert refused.value.code == "tune.labels" and "labels=" in refused.value.help
+
+
+def test_a_plan_of_another_program(net, tmp_path):
+    model, samples = net
+    tosaic.tune(model, samples[0], budget="bytes<=1.3x", calibration=samples).save(tmp_path / "net.plan")
+
+    class Longer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = model
+
+        def forward(self, x):
+            return torch.tanh(self.inner(x))
+    with pytest.warns(tosaic.CompileWarning, match="plan.not-this-program"):
+        tosaic.compile(Longer().eval(), samples[0], calibration=samples, plan=tmp_path / "net.plan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tosaic.compile(model, samples[0], calibration=samples, plan=tmp_path / "net.plan")

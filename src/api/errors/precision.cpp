@@ -98,7 +98,7 @@ ErrorFamily plan() {
               {"incomplete", "the plan leaves a call or tensor out"},
               {"names-nothing", "an override names nothing of the program"},
               {"not-text", "the file is no text"},
-              {"not-this-program", "the plan is of another program"},
+              {"not-this-program", "the plan is of another program", "make one of this program"},
               {"refused", "the target does not have the form that the plan asks for"},
               {"scheme", "the plan and --quantize ask for different schemes", "leave --quantize out"},
               {"syntax", "a line of the plan has a syntax error"},
