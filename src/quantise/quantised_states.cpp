@@ -16,6 +16,7 @@
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ops/composer.h"
+#include "ops/op.h"
 #include "quantise/quantise_weight.h"
 
 namespace tosaic {
