@@ -3,6 +3,8 @@
 // step takes a value and gives the next (stages.h); what else it may look at is the context.
 #include "pipeline/pipeline.h"
 
+#include <chrono>
+
 #include "pipeline/board.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/compared.h"
@@ -17,8 +19,12 @@ Result<Compiled> compile_model(const ExportedProgram& program, const CompileOpti
                                const CompileCallbacks& callbacks, const Request& request) {
   if (request.invent_samples) TOSAIC_CHECK(answerable(options));
   if (is_open(options) && !request.invent_samples) {
+    const auto began = std::chrono::steady_clock::now();
     TOSAIC_TRY(const Settled how, settle(program, options, callbacks));
-    return compile_model(program, how.options, how.callbacks, request);
+    const std::chrono::duration<double> trials = std::chrono::steady_clock::now() - began;
+    TOSAIC_TRY(Compiled made, compile_model(program, how.options, how.callbacks, request));
+    made.stage_seconds.insert(made.stage_seconds.begin(), {"trials", trials.count()});
+    return made;
   }
   TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options));
   if (methods.size() > 1) return compile_methods(methods, options, callbacks, request);
