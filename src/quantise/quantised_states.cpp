@@ -4,19 +4,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ops/composer.h"
 #include "ops/op.h"
+#include "quantise/dynamic_rows.h"
 #include "quantise/quantise_weight.h"
 
 namespace tosaic {
@@ -117,9 +115,7 @@ class QuantisedStates {
   // Who reads the content reads the reals of its rows.
   void read(ValueId content, Rows rows) {
     const TensorType type = graph_[content].type;
-    const Val reals =
-        c_.aten(torchao::op::dequantize_affine, c_.values(std::array{rows.quantised, rows.scales, no_value}),
-                {{"block_size", row_of(type)}, {"input_dtype", DType::i8}, {"output_dtype", type.dtype}});
+    const Val reals = reals_of(c_, rows.quantised, rows.scales, no_value, row_block(type), type.dtype);
     rows_[content] = of_reals_[reals.id()] = rows;
     out_.replace(content, reals.id());
   }
@@ -133,29 +129,8 @@ class QuantisedStates {
       return c_.aten(node.op, c_.values(operands), node.attrs).id();
     };
     const Rows before = of_reals_.at(node.inputs[0]);
-    const auto [quantised, scales] = quantise_rows(c_.value(node.inputs.back()));
-    read(node.outputs[0], {put(before.quantised, quantised), put(before.scales, scales)});
-  }
-
-  std::pair<Val, Val> quantise_rows(Val x) {
-    const std::vector<std::int64_t> row = row_of(graph_[x.id()].type);
-    const auto chosen = c_.aten_all(torchao::op::choose_qparams_affine, {x},
-                                    {{"mapping_type", std::string("SYMMETRIC")},
-                                     {"block_size", row},
-                                     {"target_dtype", DType::i8},
-                                     {"eps", static_cast<double>(std::numeric_limits<float>::epsilon())},
-                                     {"scale_dtype", DType::f32},
-                                     {"zero_point_dtype", DType::i8},
-                                     {"keepdim", true}});
-    const Val quantised = c_.aten(torchao::op::quantize_affine, {x, chosen[0], std::nullopt},
-                                  {{"block_size", row}, {"output_dtype", DType::i8}});
-    return {quantised, chosen[0]};
-  }
-
-  static std::vector<std::int64_t> row_of(const TensorType& type) {
-    std::vector<std::int64_t> row(static_cast<std::size_t>(type.rank()), 1);
-    row.back() = type.shape.size(type.rank() - 1);
-    return row;
+    const RowsWithScales rows = quantise_dynamically(c_, c_.value(node.inputs.back()), true);
+    read(node.outputs[0], {put(before.quantised, rows.quantised), put(before.scales, rows.scale)});
   }
 };
 

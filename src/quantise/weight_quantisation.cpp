@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -13,6 +11,7 @@
 #include "ir/rewriter.h"
 #include "ops/composer.h"
 #include "ops/rules/quantisation_rule.h"
+#include "quantise/dynamic_rows.h"
 #include "quantise/quantise_weight.h"
 
 namespace tosaic {
@@ -124,33 +123,18 @@ class Coding {
     const ValueId content = graph_.add_value(whole.name + ".codes", {DType::i8, whole.type.shape, {}}, quantised.data);
     const ValueId scale = graph_.add_value(whole.name + ".scales", {DType::f32, Shape{n, k / group}, {}},
                                            constant_bytes(DType::f32, std::span<const double>(scales)));
-    return named(reals_of(content, scale, no_value, {1, group}), whole.name + ".real").id();
-  }
-
-  Val reals_of(ValueId quantised, ValueId scale, ValueId zero, const std::vector<std::int64_t>& block) {
-    return c_.aten(torchao::op::dequantize_affine, c_.values(std::array{quantised, scale, zero}),
-                   {{"block_size", block}, {"input_dtype", DType::i8}, {"output_dtype", DType::f32}});
+    return named(reals_of(c_, content, scale, no_value, {1, group}), whole.name + ".real").id();
   }
 
   ValueId rounded(ValueId v) {
     if (const auto found = rounded_.find(v); found != rounded_.end()) return found->second;
     const Val x = c_.value(v);
     const std::string name = graph_[v].name;
-    std::vector<std::int64_t> row(static_cast<std::size_t>(x.rank()), 1);
-    row.back() = x.dim(-1);
-    const auto made = c_.aten_all(torchao::op::choose_qparams_affine, {x},
-                                  {{"mapping_type", std::string("ASYMMETRIC")},
-                                   {"block_size", row},
-                                   {"target_dtype", DType::i8},
-                                   {"eps", static_cast<double>(std::numeric_limits<float>::epsilon())},
-                                   {"scale_dtype", DType::f32},
-                                   {"zero_point_dtype", DType::i8},
-                                   {"keepdim", true}});
-    const Val scale = named(made[0], name + ".scale"), zero = named(made[1], name + ".zero");
-    const Val quantised = named(
-        c_.aten(torchao::op::quantize_affine, {x, scale, zero}, {{"block_size", row}, {"output_dtype", DType::i8}}),
-        name + ".codes");
-    return rounded_[v] = named(reals_of(quantised.id(), scale.id(), zero.id(), row), name + ".real").id();
+    const RowsWithScales rows = quantise_dynamically(c_, x, false);
+    const Val scale = named(rows.scale, name + ".scale"), zero = named(*rows.zero, name + ".zero");
+    const Val quantised = named(rows.quantised, name + ".codes");
+    return rounded_[v] =
+               named(reals_of(c_, quantised.id(), scale.id(), zero.id(), row_block(x.type())), name + ".real").id();
   }
 };
 
