@@ -54,19 +54,19 @@ def training():
     return torch.load(kept)
 
 
-def train(module, steps, rate):
+def train(module, steps, rate, tuning=False):
     spectra, words = training()
     batches = [torch.randint(len(words), (32,)) for _ in range(steps)]
 
     def loss(batch):
         moved = torch.roll(spectra[batch], int(torch.randint(-6, 7, ())), 1) + torch.randint(-3, 4, ()) / 10
         return F.cross_entropy(module(moved), words[batch], label_smoothing=0.05)
-    fit(module, loss, batches, rate)
+    fit(module, loss, batches, rate, tuning)
 
 
-def model(module, rng):
+def model(module, rng, train):
     (calibration, _), (test, words) = clips(rng, 60), clips(rng, 200)
 
     def score(results):
         return 100 * float(np.mean([r[0].argmax() == word for r, word in zip(results, words.numpy())]))
-    return Model(module, [(c,) for c in calibration.split(1)], [(c,) for c in test.split(1)], "right, %", score)
+    return Model(module, [(c,) for c in calibration.split(1)], [(c,) for c in test.split(1)], "right, %", score, train=train)

@@ -27,6 +27,7 @@ class Model:
     output: int = 0  # the result whose dB are reported
     play: Callable | None = None  # (call, stream) to a list of results, for models that feed state back
     draws: int = 1  # that are reported: results of some models depend on the samples
+    train: Callable | None = None  # train(module, tuning=True) goes on with what made the weights
 
     def __post_init__(self):
         first = self.calibration[0]
@@ -66,8 +67,11 @@ def trained(make, train, *sources):
     return module.eval()
 
 
-def fit(module, loss, batches, rate):
-    """Adam on loss(batch) for each batch, with a rate that rises and falls."""
+def fit(module, loss, batches, rate, tuning=False):
+    """Adam on loss(batch) for each batch, with a rate that rises and falls. Tuning what was trained: a quarter of the batches, a
+    tenth of the rate."""
+    if tuning:
+        batches, rate = batches[:len(batches) // 4], rate / 10
     optimizer = torch.optim.AdamW(module.parameters(), lr=rate, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=len(batches))
     for batch in batches:

@@ -60,13 +60,13 @@ class Decoder(nn.Module):
         return self.head(self.norm(x))
 
 
-def train(module):
+def train(module, tuning=False):
     codes, end = text()
     windows = [torch.randint(end - LENGTH - 1, (16, 1)) + torch.arange(LENGTH + 1) for _ in range(500)]
 
     def loss(at):
         return F.cross_entropy(module(codes[at[:, :-1]]).flatten(0, 1), codes[at[:, 1:]].flatten())
-    fit(module, loss, windows, 4e-3)
+    fit(module, loss, windows, 4e-3, tuning)
 
 
 def model(rng):
@@ -79,4 +79,4 @@ def model(rng):
         bits = [F.cross_entropy(torch.from_numpy(r[0][0]), w[0, 1:]).item() for r, w in zip(results, windows)]
         return float(np.mean(bits) / np.log(2))
     return Model(trained(Decoder, train), [(w,) for w in train_windows], [(w[:, :-1],) for w in windows], "bits per character",
-                 score, lower_is_better=True)
+                 score, lower_is_better=True, train=train)

@@ -17,13 +17,13 @@ class Vit(transformer.Encoder):
         return super().forward(images.view(-1, 4, 2, 4, 2).transpose(2, 3).reshape(-1, 16, 4))
 
 
-def train(module):
+def train(module, tuning=False):
     images, labels = digits.split()[0]
 
     def loss(batch):
         noisy = images[batch] + 0.1 * torch.randn(len(batch), 8, 8)
         return F.cross_entropy(module(noisy), labels[batch], label_smoothing=0.05)
-    fit(module, loss, [torch.randint(len(labels), (48,)) for _ in range(700)], 2e-3)
+    fit(module, loss, [torch.randint(len(labels), (48,)) for _ in range(700)], 2e-3, tuning)
 
 
 def model(rng):
@@ -32,4 +32,4 @@ def model(rng):
 
     def score(results):
         return 100 * float(np.mean([r[0].argmax() == label for r, label in zip(results, labels.numpy())]))
-    return Model(net, [(c,) for c in calibration.split(1)], [(t,) for t in test.split(1)], "right, %", score)
+    return Model(net, [(c,) for c in calibration.split(1)], [(t,) for t in test.split(1)], "right, %", score, train=train)

@@ -22,9 +22,9 @@ class DsCnn(nn.Module):
         return self.head(self.body(x[:, None]))
 
 
-def train(module):
-    keywords.train(module, 300, 5e-3)
+def train(module, tuning=False):
+    keywords.train(module, 300, 5e-3, tuning)
 
 
 def model(rng):
-    return keywords.model(trained(DsCnn, train, keywords, voices), rng)
+    return keywords.model(trained(DsCnn, train, keywords, voices), rng, train)

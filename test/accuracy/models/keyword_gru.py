@@ -17,9 +17,9 @@ class Gru(nn.Module):
         return self.head(self.gru(x)[0].mean(1))
 
 
-def train(module):
-    keywords.train(module, 400, 5e-3)
+def train(module, tuning=False):
+    keywords.train(module, 400, 5e-3, tuning)
 
 
 def model(rng):
-    return keywords.model(trained(Gru, train, keywords, voices), rng)
+    return keywords.model(trained(Gru, train, keywords, voices), rng, train)

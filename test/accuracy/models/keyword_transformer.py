@@ -10,9 +10,9 @@ def net():
     return transformer.Encoder(keywords.FRAMES, keywords.BANDS, len(keywords.WORDS), 64, 4)
 
 
-def train(module):
-    keywords.train(module, 400, 2e-3)
+def train(module, tuning=False):
+    keywords.train(module, 400, 2e-3, tuning)
 
 
 def model(rng):
-    return keywords.model(trained(net, train, keywords, voices, transformer), rng)
+    return keywords.model(trained(net, train, keywords, voices, transformer), rng, train)
