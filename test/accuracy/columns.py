@@ -11,6 +11,7 @@ TOSAIC = {"int8": {"quantize": "int8"}, "int16x8": {"quantize": "int16x8"},
           "int8, weights int4": {"quantize": "int8", "weights": "int4"},
           "float, weights int4": {"target": "tosa-fp", "weights": "int4"}}
 HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}  # the program in these; "PyTorch fp16": as PyTorch computes it
+TRAINED = {"QAT int8": {}, "QAT int8, weights int4": {"weight_qmin": -7, "weight_qmax": 7}}  # of models that say how to train
 COLUMNS = ["float", *TOSAIC, "PT2E int8", *HALF, *(f"PyTorch {name}" for name in HALF)]
 
 
@@ -75,6 +76,26 @@ def in_pt2e(model):
         return played(model, convert_pt2e(prepared))
 
 
+def in_training(model, **config):
+    """As the artifact runs after training with rounding, by tosaic's quantizer. Training takes batches, the artifact one sample."""
+    import tosaic
+    from torchao.quantization.pt2e import move_exported_model_to_eval
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_qat_pt2e
+    from tosaic.executorch import TOSAQuantizer, get_symmetric_quantization_config
+    quantizer = TOSAQuantizer("tosa-int").set_global(get_symmetric_quantization_config(is_qat=True, **config))
+    pair = tuple(torch.cat(two) for two in zip(*model.calibration[:2]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.export.export(copy.deepcopy(model.module).train(), pair,
+                                      dynamic_shapes=tuple({0: torch.export.Dim.DYNAMIC} for _ in pair))
+        prepared = prepare_qat_pt2e(program.module(check_guards=False), quantizer)
+        torch.manual_seed(1)
+        model.train(prepared, tuning=True)
+        move_exported_model_to_eval(prepared)
+        program = torch.export.export(convert_pt2e(prepared), model.calibration[0])
+        return played(model, tosaic.compile(program, target="tosa-int").run)
+
+
 class Measured:
     """The figures of one draw of a model; what they are compared with is computed once."""
 
@@ -91,7 +112,11 @@ class Measured:
         if column == "float":
             return {"metric": self.model.score(self.expected)}
         try:
-            if column in TOSAIC:
+            if column in TRAINED:
+                if self.model.train is None:
+                    return {"refused": "its weights were not trained here"}
+                results = in_training(self.model, **TRAINED[column])
+            elif column in TOSAIC:
                 results = in_tosaic(self.model, **{**TOSAIC[column], **self.options})
             else:
                 results = in_pt2e(self.model) if column == "PT2E int8" else in_half_precision(self.model, column)

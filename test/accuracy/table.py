@@ -13,7 +13,7 @@ import pathlib
 import sys
 import time
 
-from columns import COLUMNS, Measured
+from columns import COLUMNS, TRAINED, Measured
 from model import load, names
 from packages import BUILD
 
@@ -30,7 +30,8 @@ def asked():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(names())}; default all")
     parser.add_argument("--seeds", nargs="+", type=int, help="draws of the samples; default those of the model, mostly 0")
-    parser.add_argument("--columns", nargs="+", choices=COLUMNS, default=COLUMNS)
+    parser.add_argument("--columns", nargs="+", choices=[*COLUMNS, *TRAINED], default=COLUMNS,
+                        help="QAT, which trains for minutes, only where it is asked for")
     parser.add_argument("--options", nargs="+", type=option, default=[], metavar="NAME=VALUE")
     parser.add_argument("--json", type=pathlib.Path, default=BUILD / "accuracy.json")
     return parser.parse_args()

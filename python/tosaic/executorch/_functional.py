@@ -23,7 +23,7 @@ _HELP = ("work on a copy (x = x.clone()), put parts together (torch.cat, torch.w
 
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-_KEPT = ("nn_module_stack", "stack_trace", "source_fn_stack", "torch_fn")
+KEPT = ("nn_module_stack", "stack_trace", "source_fn_stack", "torch_fn")
 
 
 def _writes(node: Node) -> bool:
@@ -162,7 +162,7 @@ class _Functional:
     def _call(self, target: Any, args: tuple, kwargs: dict, like: Node) -> Node:
         with self.gm.graph.inserting_before(self.place):
             node = self.gm.graph.call_function(target, tuple(args), dict(kwargs))
-        node.meta.update({k: like.meta[k] for k in _KEPT if k in like.meta})
+        node.meta.update({k: like.meta[k] for k in KEPT if k in like.meta})
         values = torch.fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
         with self.mode:
             node.meta["val"] = target(*values[0], **values[1])
@@ -191,7 +191,7 @@ def say_promotions(gm: GraphModule) -> None:
                 continue
             with gm.graph.inserting_before(node):
                 cast = gm.graph.call_function(_aten.to.dtype, (operand, torch.float32))
-            cast.meta.update({k: node.meta[k] for k in _KEPT if k in node.meta})
+            cast.meta.update({k: node.meta[k] for k in KEPT if k in node.meta})
             with mode:
                 cast.meta["val"] = _aten.to.dtype(value, torch.float32)
             node.replace_input_with(operand, cast)

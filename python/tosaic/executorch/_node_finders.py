@@ -11,6 +11,7 @@ from typing import Any
 from torch.fx import GraphModule, Node
 
 from .._errors import CompileWarning, Error
+from ._linear_norms import INSTEAD_OF
 
 
 def _listed(one_or_many: Any) -> list:
@@ -83,7 +84,7 @@ class NodeTargetNodeFinder(NodeFinder):
         self.targets = _listed(targets)
 
     def find_nodes(self, model: GraphModule) -> Iterator[Node]:
-        return (n for n in model.graph.nodes if n.target in self.targets)
+        return (n for n in model.graph.nodes if n.meta.get(INSTEAD_OF, n.target) in self.targets)
 
     def __repr__(self) -> str:
         return f"operator {', '.join(map(str, self.targets))}"

@@ -180,6 +180,16 @@ def form_of(config) -> str:
     return "int16x8" if activation_of(config).dtype == torch.int16 else "int8"
 
 
+def _is_fake(spec: QuantizationSpec) -> bool:
+    return "Fake" in _class_of(spec.observer_or_fake_quant_ctr)[0].__name__
+
+
+def is_trained(config) -> bool:
+    """Does it round weights while they are trained?"""
+    weight = getattr(config, "weight", None)
+    return isinstance(weight, QuantizationSpec) and _is_fake(weight)
+
+
 def in_width(spec: QuantizationSpec, codes: str) -> QuantizationSpec:
     """The spec for `i8` or `i16`: itself, or one with the same observer for the other width."""
     if codes == ("i16" if spec.dtype == torch.int16 else "i8"):
@@ -216,8 +226,7 @@ def in_certain_ranges(spec: Any, ranges: list) -> Any:
     if not ranges or not isinstance(spec, QuantizationSpec) or spec.is_dynamic:
         return spec
     given = {"ranges": tuple(map(tuple, ranges)), "eps": _FINEST}
-    is_fake = "Fake" in _class_of(spec.observer_or_fake_quant_ctr)[0].__name__
-    made = FakeQuantize.with_args(observer=_AtLeast, **given) if is_fake else _AtLeast.with_args(**given)
+    made = FakeQuantize.with_args(observer=_AtLeast, **given) if _is_fake(spec) else _AtLeast.with_args(**given)
     return replace(spec, observer_or_fake_quant_ctr=made)
 
 
@@ -228,6 +237,5 @@ def along(weight: QuantizationSpec, axis: int) -> QuantizationSpec:
     if axis >= 0:
         return replace(weight, ch_axis=axis,
                        observer_or_fake_quant_ctr=_made_with(weight.observer_or_fake_quant_ctr, ch_axis=axis))
-    is_fake = "Fake" in _class_of(weight.observer_or_fake_quant_ctr)[0].__name__
-    made = FakeQuantize.with_args(observer=MinMaxObserver) if is_fake else MinMaxObserver
+    made = FakeQuantize.with_args(observer=MinMaxObserver) if _is_fake(weight) else MinMaxObserver
     return replace(weight, qscheme=torch.per_tensor_symmetric, ch_axis=None, observer_or_fake_quant_ctr=made)

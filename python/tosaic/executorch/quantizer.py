@@ -24,6 +24,7 @@ from .._errors import CompileWarning, Error
 from ._annotation import Annotator, is_annotated
 from ._arm_passes import decompose_arm
 from ._functional import make_functional, say_promotions
+from ._linear_norms import drop_batch_counters, linears_as_convolutions
 from ._node_finders import (GlobalNodeFinder, InputNodeFinder, ModuleNameNodeFinder, ModuleTypeNodeFinder, NodeFinder,
                             NodeNameNodeFinder, NodeTargetNodeFinder, OutputNodeFinder)
 from ._plan import Plan, decompose_by_plan, give_places
@@ -209,8 +210,10 @@ class TOSAQuantizer(Quantizer):
         _tensors_by_position(model)
         make_functional(model)
         say_promotions(model)
+        drop_batch_counters(model)
         if self._for_arm:
             return decompose_arm(model, self.compile_spec, [n for n, c in self._configs(model).items() if c is None])
+        linears_as_convolutions(model, self._configs(model))
         self._plan(model, in_pieces=True)
         return model
 
