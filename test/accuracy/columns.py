@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ways of computing a model that are compared: functions from a model to its results on all test calls."""
 import copy
+import dataclasses
 import warnings
 
 import torch
@@ -11,7 +12,10 @@ TOSAIC = {"int8": {"quantize": "int8"}, "int16x8": {"quantize": "int16x8"},
           "int8, weights int4": {"quantize": "int8", "weights": "int4"},
           "float, weights int4": {"target": "tosa-fp", "weights": "int4"}}
 HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}  # the program in these; "PyTorch fp16": as PyTorch computes it
-TRAINED = {"QAT int8": {}, "QAT int8, weights int4": {"weight_qmin": -7, "weight_qmax": 7}}  # of models that say how to train
+# Of models that say how to train: with quantisation, and as long without it before they are quantised.
+QAT = {"QAT int8": {}, "QAT int8, weights int4": {"weight_qmin": -7, "weight_qmax": 7}}
+LONGER = {"longer float": None, "longer int8": TOSAIC["int8"], "longer int8, weights int4": TOSAIC["int8, weights int4"]}
+TRAINED = [*LONGER, *QAT]
 COLUMNS = ["float", *TOSAIC, "PT2E int8", *HALF, *(f"PyTorch {name}" for name in HALF)]
 
 
@@ -76,18 +80,26 @@ def in_pt2e(model):
         return played(model, convert_pt2e(prepared))
 
 
+def trained_longer(model):
+    """The model after what `in_training` trains, in floats."""
+    module = copy.deepcopy(model.module).train()
+    torch.manual_seed(1)
+    model.train(module, tuning=True)
+    return dataclasses.replace(model, module=module.eval())
+
+
 def in_training(model, **config):
-    """As the artifact runs after training with rounding, by tosaic's quantizer. Training takes batches, the artifact one sample."""
+    """As the artifact runs after training with rounding, by tosaic's quantizer."""
     import tosaic
     from torchao.quantization.pt2e import move_exported_model_to_eval
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_qat_pt2e
     from tosaic.executorch import TOSAQuantizer, get_symmetric_quantization_config
     quantizer = TOSAQuantizer("tosa-int").set_global(get_symmetric_quantization_config(is_qat=True, **config))
-    pair = tuple(torch.cat(two) for two in zip(*model.calibration[:2]))
+    some = tuple(torch.cat(calls) for calls in zip(*model.calibration[:7]))  # a number that no other size has
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = torch.export.export(copy.deepcopy(model.module).train(), pair,
-                                      dynamic_shapes=tuple({0: torch.export.Dim.DYNAMIC} for _ in pair))
+        program = torch.export.export(copy.deepcopy(model.module).train(), some,
+                                      dynamic_shapes=tuple({0: torch.export.Dim.DYNAMIC} for _ in some))
         prepared = prepare_qat_pt2e(program.module(check_guards=False), quantizer)
         torch.manual_seed(1)
         model.train(prepared, tuning=True)
@@ -112,10 +124,13 @@ class Measured:
         if column == "float":
             return {"metric": self.model.score(self.expected)}
         try:
-            if column in TRAINED:
-                if self.model.train is None:
-                    return {"refused": "its weights were not trained here"}
-                results = in_training(self.model, **TRAINED[column])
+            if column in TRAINED and self.model.train is None:
+                return {"refused": "its weights were not trained here"}
+            if column in QAT:
+                results = in_training(self.model, **QAT[column])
+            elif column in LONGER:
+                model, options = trained_longer(self.model), LONGER[column]
+                results = in_float(model) if options is None else in_tosaic(model, **options)
             elif column in TOSAIC:
                 results = in_tosaic(self.model, **{**TOSAIC[column], **self.options})
             else:

@@ -32,5 +32,5 @@ class Encoder(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, classes)
 
     def forward(self, tokens):
-        x = torch.cat([self.first.expand(len(tokens), -1, -1), self.embed(tokens)], 1) + self.positions
+        x = torch.cat([self.first.expand(tokens.shape[0], -1, -1), self.embed(tokens)], 1) + self.positions
         return self.head(self.norm(self.layers(x)[:, 0]))

@@ -46,12 +46,16 @@ def linears_as_convolutions(gm: GraphModule, configs: dict[Node, Any]) -> None:
 def _possible(gm: GraphModule, linear: Node, norm: Node) -> bool:
     weight, *bias = linear.args[1:]
     parameters = [weight, *(b for b in bias if b is not None)]
-    return (len(linear.users) == 1 and linear.args[0].meta["val"].dim() == 2 and all(isinstance(p, Node) and p.op == "get_attr" for p in norm.args[1:5])
-            # What torchao makes of a folded batch norm divides by its weight.
-            and attribute(gm, norm.args[1].target).all()
-            and all(isinstance(p, Node) and p.op == "get_attr" and len(p.users) == 1 for p in parameters)
-            # A weight that another layer has as well keeps its shape.
-            and sum(n.op == "get_attr" and attribute(gm, n.target) is attribute(gm, weight.target) for n in gm.graph.nodes) == 1)
+    if len(linear.users) > 1 or linear.args[0].meta["val"].dim() != 2:
+        return False
+    if not all(isinstance(p, Node) and p.op == "get_attr" for p in (*parameters, *norm.args[1:5])):
+        return False
+    # A weight that another layer has as well keeps its shape.
+    tensors = [attribute(gm, n.target) for n in gm.graph.find_nodes(op="get_attr")]
+    if len(weight.users) > 1 or sum(tensor is attribute(gm, weight.target) for tensor in tensors) > 1:
+        return False
+    # What torchao makes of a folded batch norm divides by its weight.
+    return bool(attribute(gm, norm.args[1].target).all())
 
 
 def _replace(gm: GraphModule, linear: Node, norm: Node) -> None:
@@ -63,22 +67,21 @@ def _replace(gm: GraphModule, linear: Node, norm: Node) -> None:
     with mode:
         weight.meta["val"] = weight.meta["val"][..., None]
 
-    def call(target: Any, args: tuple, like: Node) -> Node:
-        node = gm.graph.call_function(target, args)
+    def call(target: Any, read: Node, like: Node) -> Node:
+        node = gm.graph.call_function(target, (read, -1))
         node.meta.update({k: like.meta[k] for k in KEPT if k in like.meta})
         with mode:
-            node.meta["val"] = target(*torch.fx.map_arg(args, lambda n: n.meta["val"]))
+            node.meta["val"] = target(read.meta["val"], -1)
         return node
 
     with gm.graph.inserting_before(linear):
-        signal = call(_aten.unsqueeze.default, (x, -1), linear)
-        conv = call(_aten.conv1d.default, (signal, weight, *bias), linear)
-    conv.meta[INSTEAD_OF] = linear.target
-    linear.replace_all_uses_with(conv)
-    gm.graph.erase_node(linear)
-    conv._rename(linear.name)
+        signal = call(_aten.unsqueeze.default, x, linear)
+    # The call keeps its name, which configurations may name.
+    linear.meta[INSTEAD_OF] = linear.target
+    linear.target, linear.args = _aten.conv1d.default, (signal, weight, *bias)
     with mode:
-        norm.meta["val"] = norm.meta["val"][..., None]
+        for node in (linear, norm):
+            node.meta["val"] = node.meta["val"][..., None]
     with gm.graph.inserting_after(norm):
-        rows = call(_aten.squeeze.dim, (norm, -1), norm)
+        rows = call(_aten.squeeze.dim, norm, norm)
     norm.replace_all_uses_with(rows, delete_user_cb=lambda user: user is not rows)
