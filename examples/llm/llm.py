@@ -120,7 +120,8 @@ def main(arguments=None):
     parser.add_argument("--weights", default="", help="int8 or int4: codes, in groups of 32")
     parser.add_argument("--quantize", default="", help="dynamic-int8: activations, too")
     parser.add_argument("--kv", default="", help="int8: keys and values in 8 bits, a scale for each row")
-    parser.add_argument("--samples", type=pathlib.Path, help="a text on which weights of 4 bits are rounded, not that of --text")
+    parser.add_argument("--samples", type=pathlib.Path,
+                        help="a text on which weights of 4 bits are rounded, not that of --text")
     parser.add_argument("--prompt", default="The quick brown fox")
     parser.add_argument("--tokens", type=int, default=16, help="to generate")
     parser.add_argument("--text", type=pathlib.Path, help="a text for the perplexity; else a few sentences")
@@ -131,7 +132,7 @@ def main(arguments=None):
         Shape(context=args.context))
     file = args.checkpoint and args.checkpoint / "tokenizer.json"
     tokenizer = Tokens(file) if file and file.exists() else Bytes()
-    options = {name: value for name, value in (("weights", args.weights), ("quantize", args.quantize), ("kv", args.kv)) if value}
+    options = {name: getattr(args, name) for name in ("weights", "quantize", "kv") if getattr(args, name)}
     samples = tokenizer.encode(args.samples.read_text())[:MOST_SAMPLES] if args.samples else []
     artifact = compiled(model, args.at_once, samples, **options)
     artifact.save(args.output)

@@ -47,7 +47,7 @@ struct TunedPoint {
 struct Tuning {
   std::string model, target;
   std::string program;  // its fingerprint, as the plan says it
-  std::string unit;  // "cycles": Vela's estimate; "bytes": of activations that calls read and write
+  std::string unit;     // "cycles": Vela's estimate; "bytes": of activations that calls read and write
   std::size_t samples = 0;
   std::optional<double> top1_of_floats;
   std::vector<TunedTensor> order;  // most noise for its cost first

@@ -65,6 +65,7 @@ Bytes constant_bytes(DType type, std::span<const std::int64_t> values) {
 
 Bytes converted(const TensorView& from, DType to) {
   const auto n = static_cast<std::size_t>(from.type.shape.elements());
+  if (from.type.dtype == to) return Bytes::copy(from.data, n * storage_size(to));
   std::vector<std::byte> data(n * storage_size(to));
   const bool integers = !is_float(from.type.dtype) && !is_float(to), truncates = is_integer(to);
   for (std::size_t i = 0; i < n; ++i) {

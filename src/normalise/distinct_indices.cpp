@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "ir/aten_operators.h"
 #include "ir/marks.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
@@ -73,8 +74,8 @@ class DistinctIndices {
     const FoundOp found = find_aten(node.op);
     if (!found.op || node.inputs.empty() || !result.type.shape.is_static()) return std::nullopt;
     const std::int64_t count = result.type.shape.elements();
-    const std::string& name = found.schema->name;
-    if (name == "add" || name == "sub" || name == "rsub") {
+    const auto is = [&](Operator op) { return node.op.overload_of(op); };
+    if (is(aten::op::add_Tensor) || is(aten::op::sub_Tensor) || is(aten::op::rsub_Tensor)) {
       Spread sum = 0;
       int many = 0;
       for (ValueId v : node.inputs) {
@@ -86,12 +87,13 @@ class DistinctIndices {
       const bool plain = node.attrs.get_or("alpha", std::int64_t{1}) == 1;
       return plain ? sum : std::nullopt;
     }
-    if (name == "index" && node.inputs.size() == 2 && graph_[node.inputs[0]].type.rank() == 1)
+    if (is(aten::op::index_Tensor) && node.inputs.size() == 2 && graph_[node.inputs[0]].type.rank() == 1)
       return spread(node.inputs[1]) ? spread(node.inputs[0]) : std::nullopt;
     if (node.inputs.size() != 1 || node.outputs.size() != 1) return std::nullopt;
     const std::int64_t before = graph_[node.inputs[0]].type.shape.elements();
-    const bool whole = count == before && (moves_all(node) || name == "clone" || name == "to" || name == "_to_copy");
-    return whole || name == "slice" ? spread(node.inputs[0]) : std::nullopt;
+    const bool copies = is(aten::op::clone) || is(aten::op::to_dtype) || is(aten::op::_to_copy);
+    const bool whole = count == before && (moves_all(node) || copies);
+    return whole || is(aten::op::slice_Tensor) ? spread(node.inputs[0]) : std::nullopt;
   }
 
   // x[i, j, ...]: each dim that the indices have together is one of an index in which no number repeats.

@@ -89,7 +89,7 @@ Result<CompileOptions> with_what_gains(CompileOptions options, Halves& halves, c
     CompileOptions changed = options;
     other.take(changed.quantise);
     TOSAIC_TRY(const double found, halves.measure(changed));
-    if (found < best + least_gain) continue;
+    if (!(found - best >= least_gain)) continue;  // where both are exact, there is no difference
     Diagnostic note = warning("calibrate.chosen",
                               fmt::format("chosen by trial: --{} {}. Results for samples that were not calibrated with "
                                           "are {:.1f} dB nearer to the floats",

@@ -38,7 +38,7 @@ Bytes rounded_away(const Tensor& weight, const Tensor& quantised) {
 }
 
 // What the layer gives with `weight` and no bias.
-Result<Tensor> run_layer(const Graph& graph, const Node& node, const Tensor& x, const Tensor& weight, int threads) {
+Result<Tensor> run_layer(const Graph& graph, const Node& node, const Tensor& x, const Tensor& weight) {
   Graph layer;
   Node call = node;
   call.inputs = {layer.add_value("x", x.type), layer.add_value("weight", weight.type, weight.data), no_value};
@@ -49,8 +49,7 @@ Result<Tensor> run_layer(const Graph& graph, const Node& node, const Tensor& x, 
   layer.nodes = {std::move(call)};
   TOSAIC_TRY(Lowered lowered, lower(layer));
   tidy(lowered.graph);
-  TOSAIC_TRY(execute::Executable program,
-             execute::Executable::of_lowering(std::move(lowered.graph), {.threads = threads}));
+  TOSAIC_TRY(execute::Executable program, execute::Executable::of_lowering(std::move(lowered.graph), {.threads = 1}));
   TOSAIC_TRY(std::vector<Tensor> results, program.run({x}));
   return std::move(results[0]);
 }
@@ -130,24 +129,36 @@ std::optional<Tensor> OperandMeans::mean_of(ValueId v) const {
   return mean;
 }
 
+// Of one layer; empty: it has none, or no bias could take it back.
+static Result<std::vector<double>> bias_shift(const Graph& graph, const PlannedWeight& planned,
+                                              const OperandMeans& means, const QuantiseWeight& quantise_one) {
+  const Node& node = graph.nodes[planned.node];
+  if (!takes_bias(graph, node, planned)) return std::vector<double>();
+  const std::optional<Tensor> x = means.mean_of(node.inputs[0]);
+  if (!x || x->type.shape != graph[node.inputs[0]].type.shape) return std::vector<double>();
+  const Value& w = graph[node.inputs[weight_operand]];
+  const Tensor weight{w.type, w.constant};
+  const Tensor quantised =
+      quantise_one(node.inputs[weight_operand], weight, planned.axis, planned.four_bits ? DType::i4 : DType::i8);
+  Bytes away = rounded_away(weight, quantised);  // before the type, as above
+  const Tensor difference{{DType::f32, w.type.shape, {}}, std::move(away)};
+  TOSAIC_TRY(const Tensor y, run_layer(graph, node, *x, difference));
+  std::vector<double> shift = mean_by_channel(y, w.type.rank());
+  if (!std::ranges::all_of(shift, [](double s) { return std::isfinite(s); })) shift.clear();
+  return shift;
+}
+
 Result<BiasShifts> find_bias_shifts(const Graph& graph, const QuantisationPlan& plan, const OperandMeans& means,
                                     const QuantiseWeight& quantise_one, int threads) {
+  std::vector<Result<std::vector<double>>> found(plan.weights.size(), std::vector<double>());
+  ThreadPool::shared(threads).run(static_cast<std::int64_t>(found.size()), [&](std::int64_t i, int) {
+    const auto n = static_cast<std::size_t>(i);
+    found[n] = bias_shift(graph, plan.weights[n], means, quantise_one);
+  });
   BiasShifts shifts;
-  for (const PlannedWeight& planned : plan.weights) {
-    const Node& node = graph.nodes[planned.node];
-    if (!takes_bias(graph, node, planned)) continue;
-    const std::optional<Tensor> x = means.mean_of(node.inputs[0]);
-    if (!x || x->type.shape != graph[node.inputs[0]].type.shape) continue;
-    const Value& w = graph[node.inputs[weight_operand]];
-    const Tensor weight{w.type, w.constant};
-    const Tensor quantised =
-        quantise_one(node.inputs[weight_operand], weight, planned.axis, planned.four_bits ? DType::i4 : DType::i8);
-    Bytes away = rounded_away(weight, quantised);  // before the type, as above
-    const Tensor difference{{DType::f32, w.type.shape, {}}, std::move(away)};
-    TOSAIC_TRY(const Tensor y, run_layer(graph, node, *x, difference, threads));
-    std::vector<double> shift = mean_by_channel(y, w.type.rank());
-    if (std::ranges::all_of(shift, [](double s) { return std::isfinite(s); }))
-      shifts[node.outputs[0]] = std::move(shift);
+  for (std::size_t n = 0; n < found.size(); ++n) {
+    TOSAIC_TRY(std::vector<double> shift, std::move(found[n]));
+    if (!shift.empty()) shifts[graph.nodes[plan.weights[n].node].outputs[0]] = std::move(shift);
   }
   return shifts;
 }

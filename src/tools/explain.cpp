@@ -63,7 +63,7 @@ void add_explain(CLI::App& app, Tool& tool) {
   std::vector<OptionInfo> asked;  // of what decides about placement
   for (const OptionInfo& option : compile_options())
     if (option.name == "sizes" || option.name == "quantize" || option.name == "weights" || option.name == "override" ||
-        option.name == "tosa-spec")
+        option.name == "tosa-spec" || option.name == "kv")
       asked.push_back(option);
   auto options = add_described(*command, asked);
   command->footer(

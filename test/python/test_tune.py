@@ -245,3 +245,9 @@ def test_a_plan_of_another_program(net, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tosaic.compile(model, samples[0], calibration=samples, plan=tmp_path / "net.plan")
+
+
+def test_best_effort_where_nothing_is_lost():
+    samples = [torch.ones(1, 4) * k for k in range(6)]
+    artifact = tosaic.compile(torch.nn.Flatten(), samples[0], calibration=samples, effort="best", io="quantized")
+    assert not [d for d in artifact.summary.messages if d.code == "calibrate.chosen"]
