@@ -11,6 +11,7 @@
 #include "ir/marks.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
+#include "ops/puts.h"
 #include "ops/rules/quantisation_rule.h"
 
 namespace tosaic {
@@ -45,9 +46,8 @@ class DistinctIndices {
     if (!found.op || node.inputs.empty() || node.outputs.size() != 1) return;
     const Schema& schema = *found.schema;
     if (moves_all(node) && states_.contains(node.inputs[0])) states_.insert(node.outputs[0]);
-    const bool puts = schema.argument("values") || schema.argument("source") || schema.argument("src");
     const bool by_list = schema.argument("indices") != nullptr;
-    if (!puts || (!by_list && !schema.argument("index")) || node.inputs.size() < 3) return;
+    if (!puts(schema) || (!by_list && !schema.argument("index")) || node.inputs.size() < 3) return;
     const bool state = states_.contains(node.inputs[0]);
     if (state) states_.insert(node.outputs[0]);
     if (state || (by_list ? are_distinct(node) : are_distinct_along(node))) set_mark(node, mark::distinct, true);

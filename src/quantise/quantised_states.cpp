@@ -14,6 +14,7 @@
 #include "ir/tensor.h"
 #include "ops/composer.h"
 #include "ops/op.h"
+#include "ops/puts.h"
 #include "quantise/dynamic_rows.h"
 #include "quantise/quantise_weight.h"
 
@@ -27,9 +28,8 @@ bool puts_rows(const Graph& graph, const Node& node) {
   const FoundOp found = find_aten(node.op);
   if (!found.op || node.inputs.size() < 2 || node.outputs.size() != 1 || node.inputs.back() == no_value) return false;
   const Schema& schema = *found.schema;
-  const bool puts = schema.argument("values") || schema.argument("source") || schema.argument("src");
   const TensorType &to = graph[node.inputs[0]].type, &rows = graph[node.inputs.back()].type;
-  if (!puts || rows.dtype != to.dtype || rows.rank() == 0 || to.rank() < 2) return false;
+  if (!puts(schema) || rows.dtype != to.dtype || rows.rank() == 0 || to.rank() < 2) return false;
   if (node.attrs.get_or("accumulate", false) || rows.shape[rows.rank() - 1] != to.shape[to.rank() - 1]) return false;
   if (schema.argument("indices")) return static_cast<int>(node.inputs.size()) - 2 < to.rank();
   const bool elements = schema.argument("index") && graph[node.inputs[1]].type.rank() > 1;
