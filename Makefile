@@ -116,6 +116,9 @@ VULKAN_PACKAGES := $(DRIVER_PACKAGES) vulkan-validationlayers glslang-tools
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
+# Compiler, C library and emulator of a Cortex-M; and what this machine's own compiler needs for 32 bits.
+BARE_PACKAGES  = gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm \
+                 libc6-dev-i386 lib32gcc-$(shell gcc -dumpversion)-dev
 VENV_PACKAGES  := python3-venv python3-dev
 
 $(STAMPS)/packages-%: .ci/install-packages Makefile

@@ -7,6 +7,7 @@
 
 #include "api/artifact.h"
 #include "api/compile_options.h"
+#include "api/firmware.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "base/output.h"
@@ -51,6 +52,7 @@ std::string emit_kinds() {
   for (const Target& target : all_targets())
     if (target.emits && std::ranges::find(kinds, target.emits->name) == kinds.end())
       kinds.push_back(target.emits->name);
+  kinds.emplace_back(firmware_piece);
   return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
@@ -86,6 +88,10 @@ Result<Wanted> plan(Outputs& outputs, const CompileRequest& request) {
   for (const std::string& path : {commands, weights})
     if (!path.empty()) TOSAIC_CHECK(outputs.plan(path));
   for (const auto& [kind, path] : request.emit) {
+    if (kind == firmware_piece) {
+      TOSAIC_CHECK(outputs.plan_folder(path, firmware::is_firmware_file));
+      continue;
+    }
     const Target* target = target_that_emits(kind);
     if (!target && !is_one_file(kind))
       return error("compile.emit", fmt::format("there is nothing called '{}' to write", kind))
@@ -132,6 +138,14 @@ Status write_per_delegate(Outputs& outputs, const std::string& kind, const std::
 Status write_results(Outputs& outputs, const CompileRequest& request, const Wanted& wanted, const Artifact& artifact,
                      const Messages& messages) {
   for (const auto& [kind, path] : wanted) {
+    if (kind == firmware_piece) {
+      TOSAIC_CHECK(make_folder(path));
+      const std::string& model = request.methods.empty() ? request.model : request.methods[0].second;
+      TOSAIC_TRY(const auto files, firmware_of(artifact.impl(), firmware_name(model)));
+      for (const firmware::SourceFile& file : files)
+        TOSAIC_CHECK(outputs.write((std::filesystem::path(path) / file.name).string(),
+                                   Bytes::copy(file.text.data(), file.text.size())));
+    }
     if (!is_one_file(kind)) continue;  // a folder, filled while emitting
     if (kind == manifest_piece) {
       TOSAIC_TRY(const std::string text, artifact.manifest());

@@ -42,6 +42,7 @@ void add_method(pte::Program& whole, pte::Program&& more) {
 }
 
 void add_artifacts(Compiled& whole, Compiled&& more) {
+  whole.further.push_back({std::move(more.partition.outer), whole.lowered.size(), std::move(more.sample)});
   append(whole.lowered, std::move(more.lowered));
   append(whole.emitted, std::move(more.emitted));
   whole.printed += more.printed;

@@ -69,12 +69,20 @@ struct Fault {
   GivenInputs inputs;  // that show it; empty: it shows without any
 };
 
+// Of a program of several methods, one behind the first.
+struct FurtherMethod {
+  Graph outer;  // its delegates are numbered from `first_region` on
+  std::size_t first_region = 0;
+  std::vector<Tensor> sample;
+};
+
 // After emit, pack and self-check.
 struct Compiled : Tosa {
-  std::vector<Emitted> emitted;      // one artifact per region
-  std::vector<Fault> faults;         // of delegates whose compiler is another's; with any there is no program
-  pte::Program packed;               // what the .pte says
-  Rope program;                      // .pte
+  std::vector<Emitted> emitted;  // one artifact per region
+  std::vector<Fault> faults;     // of delegates whose compiler is another's; with any there is no program
+  pte::Program packed;           // what the .pte says
+  Rope program;                  // .pte
+  std::vector<FurtherMethod> further;
   std::vector<std::string> methods;  // of several sizes: each with its sizes. The others' graphs follow the first's
   std::optional<double> self_check_seconds;  // it was done, and every delegate gave what its graph gives
   std::string printed;

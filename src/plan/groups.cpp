@@ -82,7 +82,10 @@ bool longest_epilogue(const Uses& uses, const Fusing& fusing, ValueId value,
   }
   for (; !path.empty(); path.pop_back()) {
     const std::vector<std::uint32_t> nodes = elementwise_group(uses, fusing, path.back(), value);
-    const bool whole = std::all_of(path.begin(), path.end(), [&](std::uint32_t n) { return holds(nodes, n); });
+    // Also where `max_nodes` has cut it short: what is left out could not read `value`, which is nowhere.
+    const auto& users = uses.users[value];
+    const bool whole = std::all_of(path.begin(), path.end(), [&](std::uint32_t n) { return holds(nodes, n); }) &&
+                       std::all_of(users.begin(), users.end(), [&](std::uint32_t n) { return holds(nodes, n); });
     if (whole && take(nodes)) return true;
   }
   return false;

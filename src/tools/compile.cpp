@@ -85,7 +85,7 @@ void show_progress(std::string_view, std::size_t done, std::size_t total) {
 
 // What --emit takes, and the sentences of those that targets add.
 struct Emits {
-  std::vector<std::string> kinds{"tosa", "header"};
+  std::vector<std::string> kinds{"tosa", "header", "firmware"};
   std::string also;
 };
 Emits emits() {
@@ -172,8 +172,8 @@ void add_compile(CLI::App& app, Tool& tool) {
   const Emits emitted = emits();
   command
       ->add_option("--emit", *emit,
-                   "also write: tosa=PATH, header=PATH (the .pte as C array)" + emitted.also +
-                       "; numbered where there are several delegates")
+                   "also write: tosa=PATH, header=PATH (the .pte as C array), firmware=DIR (C sources for a Cortex-M)" +
+                       emitted.also + "; numbered where there are several delegates")
       ->type_name("KIND=PATH")
       ->check(pair_of(emitted.kinds))
       ->allow_extra_args(false);

@@ -39,6 +39,7 @@ def table(o):
     python_core = lambda: ["-DTOSAIC_PYTHON=ON", f"-DTOSAIC_EXECUTORCH={o.executorch()}", f"-DPython_EXECUTABLE={o.python}"]
     arm64 = ["-DTOSAIC_PYTHON=ON", f"-DTOSAIC_ARM64_ROOT={ROOT}/build/arm64-root", f"-DPython_EXECUTABLE={o.python}"]
     cross = [o.make("packages-CROSS", "compile"), o.make("arm64-root", "after")]
+    board = o.make("packages-BARE", "python")
     aarch64 = lambda *words: Command([o.python, "test/aarch64/run_aarch64.py", *words], o.peers)
     qemu = ["build/release/bin/tosaic", "build/aarch64/bin/tosaic", "build/arm64-root"]
     sharded = {"GTEST_TOTAL_SHARDS": o.shards, "GTEST_SHARD_INDEX": o.turn % o.shards}
@@ -69,7 +70,7 @@ def table(o):
               [o.build("sanitized", *programs(SAMPLED))], lambda: [o.ctest("sanitized", SAMPLED, sharded)]),
         Suite("py", "all of Python but the package: golden text, peers, delegates, fuzz seeds, a conformance slice; of what "
               "takes long a part, by turns: SEED chooses, `run.py ethosu`, say, is all of a folder's",
-              [tool, plugin, models, zoo_tests], lambda: [o.pytest("test", *packaged, *by_turns)]),
+              [tool, plugin, models, zoo_tests, board], lambda: [o.pytest("test", *packaged, *by_turns)]),
         Suite("python", "the Python package, installed from its wheel; accuracy of two trained models; of what takes long a "
               "part, by turns: SEED chooses",
               [package, models, quick_weights], lambda: [o.package_tests("test/python", "test/accuracy", *by_turns)]),
@@ -80,7 +81,7 @@ def table(o):
         Suite("slice-cpp", "of each C++ program", [tests, layer], lambda: [o.ctest("release", env=every)]),
         Suite("slice-asan", "of one with sanitizers", [o.build("sanitized", "test_ir")],
               lambda: [o.ctest("sanitized", ["ir"], every)]),
-        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests],
+        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests, board],
               lambda: [o.pytest("test", first, *packaged, env=every)]),
         Suite("slice-python", "of each of the package's", [package, models, quick_weights],
               lambda: [o.package_tests("test/python", "test/accuracy", first)]),

@@ -30,6 +30,31 @@ ErrorFamily target() {
           }};
 }
 
+ErrorFamily c() {
+  return {"c",
+          "a node cannot become C for a microcontroller",
+          "`tosaic explain --target cortex-m55` says which nodes have C",
+          "$ tosaic compile half.pt2 --target cortex-m55 --quantize none --emit firmware=fw\n"
+          "model.py:7: error[c.unsupported]: there is no C for tosa.add of (4xf16, 4xf16)",
+          {{"unsupported", "there is no C for the operator with these types", "change the model there, or its dtype"}}};
+}
+
+ErrorFamily firmware() {
+  return {"firmware",
+          "a program cannot become sources for a microcontroller",
+          "docs/boards.md says what can",
+          "$ tosaic compile digits.pt2 --target tosa-int --emit firmware=fw\n"
+          "digits.pt2: error[firmware.target]: firmware is not made for the target tosa-int",
+          {
+              {"control-flow", "a body of a branch or loop calls a delegate", "compile it to a .pte"},
+              {"external", "a delegate's weights are in a file of their own", "leave --external out"},
+              {"name", "the name of the files is no name in C", "choose letters, digits and _"},
+              {"sizes", "an input's size varies, and firmware has memory for one", "choose it: --sizes NAME=SIZE"},
+              {"target", "the target is none that runs next to a Cortex-M",
+               "use --target cortex-m55, or an Ethos-U: --target ethos-u55-128"},
+          }};
+}
+
 ErrorFamily pack() {
   return {"pack",
           "a node outside the delegates cannot be written to a .pte, or runs in one runtime only",
@@ -175,7 +200,7 @@ ErrorFamily spec() {
 }  // namespace
 
 std::vector<ErrorFamily> errors_of_targets() {
-  return {target(), pack(), board(), self_check(), vela(), ethosu(), ethos_u(), spec()};
+  return {c(), firmware(), target(), pack(), board(), self_check(), vela(), ethosu(), ethos_u(), spec()};
 }
 
 }  // namespace tosaic

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/firmware.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "api/likely_inputs.h"
+#include "api/program.h"
+#include "base/delegate_ids.h"
+#include "tosaic/session.hpp"
+
+namespace tosaic {
+namespace {
+
+struct SelfTest {
+  std::vector<Tensor> sample, results;
+};
+
+// What the program gives here for a sample. Its states are in their first contents.
+Result<SelfTest> run_here(const Artifact::Impl& artifact, const std::string& method, std::vector<Tensor> sample) {
+  SessionOptions how;
+  how.method = method;
+  TOSAIC_TRY(Session session, Session::load(artifact.compiled.program.joined(), "program", how));
+  if (sample.size() != session.inputs().size()) {
+    sample.clear();
+    TOSAIC_TRY(const std::vector<OwnedTensor> likely, likely_inputs(session));
+    for (const OwnedTensor& t : likely) sample.push_back({{t.dtype, Shape(t.sizes), {}}, t.data});
+  }
+  std::vector<InputTensor> inputs;
+  for (const Tensor& t : sample)
+    inputs.push_back({t.data.data(), t.type.dtype, t.type.shape.sizes(), {}, t.data.size()});
+  TOSAIC_TRY(const std::vector<Output> outputs, session.run(inputs));
+  SelfTest made{std::move(sample), {}};
+  for (const Output& o : outputs)
+    if (o.tensor) made.results.push_back({{o.tensor->dtype, Shape(o.tensor->sizes), {}}, o.tensor->data});
+  return made;
+}
+
+}  // namespace
+
+std::string firmware_name(const std::string& model) {
+  std::string name = std::filesystem::path(model).stem().string();
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  if (name.empty()) return "net";
+  return std::isdigit(static_cast<unsigned char>(name[0])) ? "net_" + name : name;
+}
+
+Result<std::vector<firmware::SourceFile>> firmware_of(const Artifact::Impl& artifact, const std::string& name) {
+  const Compiled& compiled = artifact.compiled;
+  const bool npu = compiled.target.delegate_id == delegate_ids::ethos_u;
+  if (!npu && compiled.target.family != "Cortex-M")
+    return error("firmware.target", fmt::format("firmware is not made for the target {}", compiled.target.name))
+        .hint("use --target cortex-m55, or an Ethos-U next to a Cortex-M: --target ethos-u55-128");
+  std::vector<Bytes> payloads;
+  for (const Emitted& e : compiled.emitted)
+    if (npu) payloads.push_back(e.payload.joined());
+  std::vector<firmware::MethodSource> methods;
+  const auto add = [&](std::size_t i, const Graph& outer, std::size_t first,
+                       const std::vector<Tensor>& sample) -> Status {
+    const std::string method = compiled.packed.plans.at(i).name;
+    TOSAIC_TRY(SelfTest test, run_here(artifact, method, sample));
+    const auto count = static_cast<std::ptrdiff_t>(first);
+    std::vector<Bytes> its_own(npu ? payloads.begin() + count : payloads.end(), payloads.end());
+    methods.push_back({method, outer, std::span(compiled.lowered).subspan(first), std::move(its_own),
+                       std::move(test.sample), std::move(test.results)});
+    return {};
+  };
+  TOSAIC_CHECK(add(0, compiled.partition.outer, 0, compiled.sample));
+  for (std::size_t i = 0; i < compiled.further.size(); ++i)
+    TOSAIC_CHECK(add(i + 1, compiled.further[i].outer, compiled.further[i].first_region, compiled.further[i].sample));
+  firmware::FirmwareOptions options;
+  options.name = name;
+  options.target = compiled.target.name;
+  options.made_by = fmt::format("tosaic {} from {}", TOSAIC_VERSION,
+                                std::filesystem::path(artifact.program.impl().name).filename().string());
+  return firmware::firmware_files(methods, options);
+}
+
+}  // namespace tosaic

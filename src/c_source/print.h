@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// TOSA graphs as C, for microcontrollers: a function that calls a function for each step, memory that is planned,
+// weights that are constants. What it calls is device/mcu/tosaic_mcu.h.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ops/definitions/tosa_op.h"
+
+namespace tosaic::c_source {
+
+// An array that functions read: weights, tables. Equal ones are one.
+struct ConstantArray {
+  std::string name;
+  TensorType type;
+  Bytes data;
+};
+
+// A step of the function, for reports.
+struct PrintedStep {
+  std::string function;
+  std::string operators;  // "CONV2D, RESCALE"
+  std::string place;      // "features.3.conv, model.py:6"
+};
+
+struct Printed {
+  std::string declaration;               // "void net_steps(const int8_t *in0, int8_t *out0)"
+  std::string code;                      // definitions; those of steps and of bodies come first
+  std::vector<ConstantArray> constants;  // that they read, declared by who writes the file
+  std::vector<PrintedStep> steps;
+  std::uint64_t arena_bytes = 0;  // static memory
+};
+
+// `name` begins the names of all functions and arrays; NAME_steps is the one that calls the others. Pointers to dense
+// tensors come in the order of the graph's inputs and outputs. The graph holds tosa.* nodes alone, and sizes are
+// numbers. Error: c.unsupported, at the node.
+Result<Printed> print_function(const Graph& graph, const std::string& name);
+
+// Is there C for the node?
+bool has_c(const tosa::View& view);
+
+// The definition of an array: 'static const int8_t NAME[] TOSAIC_WEIGHTS = {...};'
+std::string print_array(const ConstantArray& array);
+// The text of device/mcu/tosaic_mcu.h and device/mcu/tosaic_mcu.c.
+std::string_view mcu_header();
+std::string_view mcu_source();
+
+}  // namespace tosaic::c_source

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A printed graph is a list of steps, each a C function: rows look at the graph and take one node, or several that are
+// computed together. Private to src/c_source.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "c_source/print.h"
+#include "ops/definitions/tosa_op.h"
+#include "plan/memory.h"
+#include "plan/uses.h"
+
+namespace tosaic::c_source {
+
+struct Step {
+  std::vector<std::uint32_t> nodes;  // ascending; it runs where its last node stands
+  std::vector<ValueId> reads, writes;
+  std::string body;  // reads v12, writes v13: pointers to the elements of values 12 and 13
+  bool call = true;  // false: nothing to do, the output lies where the input lies
+};
+
+// The graph being printed, and what is already decided.
+struct Planning : plan::Uses {
+  std::string name;  // of the function
+  std::vector<bool> taken;
+  std::vector<Step> steps;
+  std::vector<plan::Alias> aliases;
+  std::vector<std::pair<TensorType, Bytes>> made_constants;
+  std::vector<Printed> bodies;  // of control flow
+
+  Planning(const Graph& g, std::string of) : Uses(g), name(std::move(of)), taken(g.nodes.size(), false) {}
+  tosa::View view(std::uint32_t n) const { return {graph, node(n)}; }
+  void add(Step step) {
+    for (std::uint32_t n : step.nodes) taken[n] = true;
+    steps.push_back(std::move(step));
+  }
+  // The number in a constant of one element (a zero point, a shift).
+  std::int64_t scalar(ValueId v) const;
+  // A constant that a step computes with, made of others: "c3" in its body.
+  std::string constant_array(TensorType of, Bytes data);
+};
+
+// "v12": a value in the body of a step.
+std::string name_of_value(ValueId v);
+
+// Makes a step of an untaken node, and of others with it, or leaves it to later rows.
+using Take = bool (*)(Planning&, std::uint32_t node);
+std::span<const Take> rows();
+
+bool take_view(Planning& planning, std::uint32_t n);
+bool take_scaled_product(Planning& planning, std::uint32_t n);  // convolutions and products in a kernel
+bool take_product(Planning& planning, std::uint32_t n);         // any others
+bool take_pool(Planning& planning, std::uint32_t n);
+bool take_reduction(Planning& planning, std::uint32_t n);
+bool take_movement(Planning& planning, std::uint32_t n);
+bool take_indexed(Planning& planning, std::uint32_t n);  // GATHER, SCATTER, ARGMAX
+bool take_resize(Planning& planning, std::uint32_t n);
+bool take_control_flow(Planning& planning, std::uint32_t n);
+bool take_call(Planning& planning, std::uint32_t n);  // tosa.custom of domain "tosaic": a function of that name
+bool take_elements(Planning& planning, std::uint32_t n);
+
+// A body of control flow: as print_function, a static function.
+Result<Printed> print_body(const Graph& graph, const std::string& name);
+
+}  // namespace tosaic::c_source

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--emit firmware: the C is compiled by this machine's compiler, with sanitizers and for 32 bits, and its self-test finds the
+bytes that tosaic's own runtime makes."""
+import json
+import pathlib
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+from nets import NETS, write
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MODELS = ROOT / "build/models"
+QUICK = ["digits", "auto_encoder", "keyword_spotting", "tiny_vit"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+
+
+@pytest.fixture(scope="session")
+def nets(tmp_path_factory):
+    """The .pt2 and the samples of a net, made when asked for."""
+    folder = tmp_path_factory.mktemp("nets")
+
+    def files(name):
+        if name in QUICK:
+            return MODELS / f"{name}.pt2", MODELS / f"{name}_samples.npz"
+        if not (folder / f"{name}.pt2").exists():
+            model, make = NETS[name]
+            write(folder, name, model(), make)
+        return folder / f"{name}.pt2", folder / f"{name}.npz"
+    return files
+
+
+def emit(tosaic, model, samples, folder, *options, target="cortex-m55"):
+    command = [tosaic, "compile", model, "-t", target, "--emit", f"firmware={folder}", *options]
+    if samples:
+        command += ["--calibrate", samples]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return model.stem
+
+
+def self_test(folder, name, *flags, sources=()):
+    """Compiles and runs NAME_test.c."""
+    program = folder / "self_test"
+    files = [str(f) for f in folder.glob("*.c")]
+    compiled = subprocess.run(["cc", "-std=c11", "-O1", "-ffp-contract=off", *WARNINGS, *flags, f"-I{folder}", *files, *sources,
+                               "-lm", "-o", program], capture_output=True, text=True)
+    assert compiled.returncode == 0, compiled.stderr[:3000]
+    ran = subprocess.run([program], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    checked = re.findall(r"(\d+) of (\d+) bytes differ|(\d+) floats", ran.stdout)
+    assert checked, ran.stdout
+    return ran.stdout
+
+
+@pytest.mark.parametrize("name", [*QUICK, "resnet8", "visual_wake_words", "streaming_gru", "mixed"])
+def test_same_as_on_the_pc(name, tosaic, nets, tmp_path):
+    emit(tosaic, *nets(name), tmp_path)
+    self_test(tmp_path, name)
+    self_test(tmp_path, name, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+@pytest.mark.parametrize("name", ["digits", "keyword_spotting", "streaming_gru"])
+def test_in_32_bits(name, tosaic, nets, tmp_path):
+    emit(tosaic, *nets(name), tmp_path)
+    self_test(tmp_path, name, "-m32", "-msse2", "-mfpmath=sse")
+
+
+@pytest.mark.parametrize("options", [["--quantize", "int16x8"], ["--int4-weights", "all"], []], ids=["int16x8", "int4", "floats"])
+def test_other_numbers(options, tosaic, nets, tmp_path):
+    model, samples = nets("keyword_spotting")
+    emit(tosaic, model, samples if options else None, tmp_path, *(options or ["--quantize", "none"]))
+    self_test(tmp_path, "keyword_spotting")
+
+
+def test_control_flow(tosaic, nets, tmp_path):
+    emit(tosaic, nets("branch")[0], None, tmp_path, "--quantize", "none")
+    self_test(tmp_path, "branch")
+
+
+def test_states_stay_and_begin_anew(tosaic, nets, tmp_path):
+    """Three runs, a new beginning and one more: as tosaic runs them."""
+    model, samples = nets("streaming_gru")
+    emit(tosaic, model, samples, tmp_path, "-o", tmp_path / "net.pte")
+    frames = np.random.default_rng(3).normal(size=(3, 1, 20)).astype(np.float32)
+    numbers = ",".join(f"{v!r}f" for v in frames.ravel().tolist())
+    (tmp_path / "streaming_gru_test.c").write_text(f"""
+#include <stdio.h>
+#include "streaming_gru.h"
+static const float frames[] = {{{numbers}}};
+int main(void) {{
+  float out[4];
+  for (int i = 0; i < 4; ++i) {{
+    if (i % 3 == 0) streaming_gru_init();
+    streaming_gru_run(frames + 20 * (i % 3), out);
+    for (int k = 0; k < 4; ++k) printf("%.9g\\n", out[k]);
+  }}
+  puts("1 floats");
+  return 0;
+}}""")
+    told = self_test(tmp_path, "streaming_gru").split()[:16]
+    got = np.array([float(v) for v in told]).reshape(4, 4)
+    np.testing.assert_array_equal(got[3], got[0])
+    assert np.abs(got[1] - got[0]).max() > 0
+    stacked = tmp_path / "frames.npy"
+    for i in range(3):
+        np.save(stacked, frames[0])
+    first = subprocess.run([tosaic, "run", tmp_path / "net.pte", "--input", stacked, "--output-dir", tmp_path], capture_output=True, text=True)
+    assert first.returncode == 0, first.stderr
+    np.testing.assert_allclose(np.load(tmp_path / "output_0.npy").ravel(), got[0], rtol=1e-5, atol=1e-6)
+
+
+def test_memory_is_told(tosaic, nets, tmp_path):
+    """Weights as the sections say, activations no more than what is alive at once."""
+    name = emit(tosaic, *nets("keyword_spotting"), tmp_path)
+    memory = json.loads((tmp_path / "memory.json").read_text())
+    subprocess.run(["cc", "-O1", "-c", f"-I{tmp_path}", tmp_path / f"{name}_weights.c", "-o", tmp_path / "w.o"], check=True)
+    sections = subprocess.run(["size", "-A", tmp_path / "w.o"], capture_output=True, text=True).stdout
+    flash = sum(int(line.split()[1]) for line in sections.splitlines() if line.startswith(".rodata"))
+    assert memory["flash"]["weights"] <= flash <= memory["flash"]["weights"] * 1.02 + 512
+    arena = int(re.search(r"ARENA_BYTES (\d+)", (tmp_path / f"{name}.h").read_text())[1])
+    assert arena == memory["ram"]["arena"] <= 1.15 * 2 * 64 * 25 * 5
+    assert {"function", "operators", "source"} <= set(memory["layers"][0])
+
+
+@pytest.mark.parametrize("target,options,code,hint", [
+    ("tosa-int", [], "firmware.target", "cortex-m55"),
+    ("vulkan", ["--quantize", "none"], "firmware.target", "cortex-m55"),
+])
+def test_refused(target, options, code, hint, tosaic, nets, tmp_path):
+    model, samples = nets("digits")
+    done = subprocess.run([tosaic, "compile", model, "-t", target, "--emit", f"firmware={tmp_path / 'fw'}", *options],
+                          capture_output=True, text=True)
+    assert done.returncode != 0
+    assert code in done.stderr and hint in done.stderr
+
+
+def test_explain_says_what_has_no_c(tosaic, nets, tmp_path):
+    model, samples = nets("mixed")
+    done = subprocess.run([tosaic, "explain", model, "-t", "cortex-m55"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "sort" in done.stdout
