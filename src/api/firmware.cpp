@@ -9,6 +9,7 @@
 #include "api/likely_inputs.h"
 #include "api/program.h"
 #include "base/delegate_ids.h"
+#include "pipeline/arguments.h"
 #include "tosaic/session.hpp"
 
 namespace tosaic {
@@ -19,7 +20,8 @@ struct SelfTest {
 };
 
 // What the program gives here for a sample. Its states are in their first contents.
-Result<SelfTest> run_here(const Artifact::Impl& artifact, const std::string& method, std::vector<Tensor> sample) {
+Result<SelfTest> run_here(const Artifact::Impl& artifact, const std::string& method, const Graph& program,
+                          std::vector<Tensor> sample) {
   SessionOptions how;
   how.method = method;
   TOSAIC_TRY(Session session, Session::load(artifact.compiled.program.joined(), "program", how));
@@ -28,6 +30,9 @@ Result<SelfTest> run_here(const Artifact::Impl& artifact, const std::string& met
     TOSAIC_TRY(const std::vector<OwnedTensor> likely, likely_inputs(session));
     for (const OwnedTensor& t : likely) sample.push_back({{t.dtype, Shape(t.sizes), {}}, t.data});
   }
+  std::vector<TensorType> wanted;
+  for (const TensorInfo& in : session.inputs()) wanted.push_back({in.dtype, Shape(in.sizes()), {}});
+  sample = arguments_for(program, wanted, sample);
   std::vector<InputTensor> inputs;
   for (const Tensor& t : sample)
     inputs.push_back({t.data.data(), t.type.dtype, t.type.shape.sizes(), {}, t.data.size()});
@@ -61,7 +66,7 @@ Result<std::vector<firmware::SourceFile>> firmware_of(const Artifact::Impl& arti
   const auto add = [&](std::size_t i, const Graph& outer, std::size_t first,
                        const std::vector<Tensor>& sample) -> Status {
     const std::string method = compiled.packed.plans.at(i).name;
-    TOSAIC_TRY(SelfTest test, run_here(artifact, method, sample));
+    TOSAIC_TRY(SelfTest test, run_here(artifact, method, i == 0 ? compiled.quantised : outer, sample));
     const auto count = static_cast<std::ptrdiff_t>(first);
     std::vector<Bytes> its_own(npu ? payloads.begin() + count : payloads.end(), payloads.end());
     methods.push_back({method, outer, std::span(compiled.lowered).subspan(first), std::move(its_own),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/self_check.h"
 
+#include "pipeline/arguments.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -27,32 +29,6 @@ struct Findings {
   std::map<std::size_t, Diagnostic> undecided;  // the same
   std::set<std::size_t> compared;
 };
-
-// Quantised values that say nothing but "something else": of small numbers where a number may be an index.
-Tensor seeded(const TensorType& type, std::mt19937& random) {
-  const IntegerRange range = quantised_range(type);
-  const bool narrow = type.dtype == DType::i8 || type.dtype == DType::u8 || type.dtype == DType::i16;
-  std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
-  for (double& x : values) {
-    if (is_float(type.dtype))
-      x = random() / 2147483648.0 - 1;
-    else
-      x = narrow ? static_cast<double>(range.lowest + random() % (range.highest - range.lowest + 1)) : random() % 2;
-  }
-  return {type, constant_bytes(type.dtype, values)};
-}
-
-// A float sample as the quantised values of an integer input.
-Tensor as_codes(const Tensor& sample, const TensorType& type, const Scales& scales) {
-  const IntegerRange range = quantised_range(type);
-  std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double real = element_as_double(sample.type.dtype, sample.data.data(), i);
-    const double code = std::nearbyint(real / scales.scale[0]) + static_cast<double>(scales.zero_point[0]);
-    values[i] = std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest));
-  }
-  return {type, constant_bytes(type.dtype, values)};
-}
 
 // ---- where a stream goes wrong
 
@@ -290,25 +266,6 @@ Result<std::unique_ptr<contract::Payload>> open_checked(const contract::Opening&
   return std::unique_ptr<contract::Payload>(std::move(payload));
 }
 
-// The sample as the program takes it.
-std::vector<Tensor> arguments_for(const Compiled& compiled, const std::vector<TensorType>& wanted,
-                                  const std::vector<Tensor>& sample) {
-  std::mt19937 random(1);
-  const auto& inputs = compiled.quantised.inputs;
-  std::vector<Tensor> arguments;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const bool fits = sample.size() == wanted.size() && sample[i].type.shape.sizes() == wanted[i].shape.sizes();
-    const auto& scales = inputs.size() == wanted.size() ? compiled.quantised[inputs[i]].type.scales : std::nullopt;
-    if (!fits)
-      arguments.push_back(seeded(wanted[i], random));
-    else if (is_float(sample[i].type.dtype) && !is_float(wanted[i].dtype) && scales)
-      arguments.push_back(as_codes(sample[i], wanted[i], *scales));
-    else
-      arguments.push_back({wanted[i], converted({sample[i].type, sample[i].data.data()}, wanted[i].dtype)});
-  }
-  return arguments;
-}
-
 runtime::NamedData external_data(const Compiled& compiled) {
   runtime::NamedData data;
   for (const Emitted& emitted : compiled.emitted)
@@ -320,7 +277,7 @@ runtime::NamedData external_data(const Compiled& compiled) {
 Status check_program(const Compiled& compiled, const std::vector<Tensor>& sample, const runtime::Options& options) {
   TOSAIC_TRY(const pte::Program program, pte::read(compiled.program.joined(), ""));
   TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, program.plans.at(0).name, options));
-  TOSAIC_TRY(const auto results, method.run(arguments_for(compiled, method.input_types(), sample)));
+  TOSAIC_TRY(const auto results, method.run(arguments_for(compiled.quantised, method.input_types(), sample)));
   (void)results;
   return {};
 }

@@ -68,15 +68,23 @@ def test_in_32_bits(name, tosaic, nets, tmp_path):
     self_test(tmp_path, name, "-m32", "-msse2", "-mfpmath=sse")
 
 
-@pytest.mark.parametrize("options", [["--quantize", "int16x8"], ["--int4-weights", "all"], []], ids=["int16x8", "int4", "floats"])
+@pytest.mark.parametrize("options", [["--quantize", "int16x8"], ["--weights", "int4"], ["--override", "features: float"]],
+                         ids=["int16x8", "int4", "floats"])
 def test_other_numbers(options, tosaic, nets, tmp_path):
-    model, samples = nets("keyword_spotting")
-    emit(tosaic, model, samples if options else None, tmp_path, *(options or ["--quantize", "none"]))
+    emit(tosaic, *nets("keyword_spotting"), tmp_path, *options)
     self_test(tmp_path, "keyword_spotting")
 
 
+def test_weights_of_4_bits_take_half(tosaic, nets, tmp_path):
+    flash = []
+    for weights in ["per-channel", "int4"]:
+        emit(tosaic, *nets("auto_encoder"), tmp_path / weights, "--weights", weights)
+        flash.append(json.loads((tmp_path / weights / "memory.json").read_text())["flash"]["weights"])
+    assert flash[1] < 0.55 * flash[0]
+
+
 def test_control_flow(tosaic, nets, tmp_path):
-    emit(tosaic, nets("branch")[0], None, tmp_path, "--quantize", "none")
+    emit(tosaic, *nets("branch"), tmp_path)
     self_test(tmp_path, "branch")
 
 
@@ -127,7 +135,7 @@ def test_memory_is_told(tosaic, nets, tmp_path):
 
 @pytest.mark.parametrize("target,options,code,hint", [
     ("tosa-int", [], "firmware.target", "cortex-m55"),
-    ("vulkan", ["--quantize", "none"], "firmware.target", "cortex-m55"),
+    ("vulkan", [], "firmware.target", "cortex-m55"),
 ])
 def test_refused(target, options, code, hint, tosaic, nets, tmp_path):
     model, samples = nets("digits")
