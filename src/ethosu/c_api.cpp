@@ -71,8 +71,8 @@ int tosaic_ethosu_open(const void* commands, size_t command_bytes, const void* c
       return report(tosaic::error("ethosu.argument", "options of another version of this header"), error);
     Options chosen;
     chosen.threads =
-        static_cast<int>(options && options->threads ? std::min(options->threads, 64u)
-                                                     : std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
+        static_cast<int>(options && options->threads ? std::min<unsigned>(options->threads, 64)
+                                                     : std::clamp<unsigned>(std::thread::hardware_concurrency(), 1, 8));
     chosen.slow = options && options->plain_loops;
     if (options && options->most_work > 0) chosen.most_work = options->most_work;
     auto machine = Machine::open(Bytes::copy(commands, command_bytes), Bytes::copy(constants, constant_bytes), chosen);

@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "ethosu/container.h"
 #include "ethosu/operands.h"
+#include "ethosu/scratch.h"
 #include "ethosu/weight_order.h"
 
 namespace tosaic::ethosu {
@@ -62,7 +63,8 @@ struct Context {
   bool accumulators_kept = false;
   WeightCache& weights;
   ThreadPool& pool;
-  bool slow = false;  // the plain loops everywhere: the fast kernels' oracle
+  std::vector<Scratch>& scratch;  // one for each thread of the pool
+  bool slow = false;              // the plain loops everywhere: the fast kernels' oracle
   double work_left = 0;
   // U85: what a conditional branch asks, known after an operation with one result.
   enum class Flag : std::uint8_t { unknown, off, on } result_flag = Flag::unknown;

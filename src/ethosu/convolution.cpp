@@ -43,9 +43,11 @@ struct Convolution {
   void dense_row(const Plane& plane, const Group& group, std::int64_t y, std::int64_t b0, std::int64_t b1,
                  std::int32_t* sums) const;
   void fill(Plane& plane);
+  Scratch& of(int thread) const { return context.scratch[static_cast<std::size_t>(thread)]; }
   std::int64_t largest_input() const { return in.operand().layout.type.bytes == 1 ? 510 : 32768; }
   bool sums_fit() const { return weights.largest_sum * largest_input() + out.largest_bias() <= INT32_MAX && !initial; }
-  void finish(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums, std::int64_t stride);
+  void finish(Scratch& scratch, std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
+              std::int64_t stride);
 };
 
 // The obvious loops: what the fast ones are compared with, and what serves rare types.
@@ -56,9 +58,10 @@ Status Convolution::run_plainly() {
   if (window.elements() > most_elements / 4)
     return error("ethosu.too-large", fmt::format("an IFM of {} elements", window.elements()));
   std::vector<std::int64_t> plane(static_cast<std::size_t>(window.h * row));
-  for (std::int64_t y = 0; y < window.h; ++y) in.read(y, plane.data() + y * row);
-  context.pool.run(shape.h, [&](std::int64_t y, int) {
-    std::vector<std::int64_t> sums(static_cast<std::size_t>(shape.w * shape.c), 0);
+  for (std::int64_t y = 0; y < window.h; ++y) in.read(context.scratch[0], y, plane.data() + y * row);
+  context.pool.run(shape.h, [&](std::int64_t y, int thread) {
+    Scratch& scratch = of(thread);
+    std::int64_t* sums = Scratch::of(scratch.wide_sums, shape.w * shape.c);
     for (std::int64_t x = 0; x < shape.w; ++x)
       for (std::int64_t o = 0; o < shape.c; ++o) {
         std::int64_t sum = 0;
@@ -74,28 +77,29 @@ Status Convolution::run_plainly() {
             else
               for (std::int64_t i = 0; i < window.c; ++i) sum += input[i] * w[i];
           }
-        sums[static_cast<std::size_t>(x * shape.c + o)] = sum;
+        sums[x * shape.c + o] = sum;
       }
-    finish(y, 0, shape.c, sums.data(), shape.c);
+    finish(scratch, y, 0, shape.c, sums, shape.c);
   });
   return {};
 }
 
-void Convolution::finish(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums, std::int64_t stride) {
+void Convolution::finish(Scratch& scratch, std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
+                         std::int64_t stride) {
   if (initial)
     for (std::int64_t x = 0; x < out.shape().w; ++x)
       for (std::int64_t c = c0; c < c1; ++c)
         sums[x * stride + c - c0] += initial[(y * out.shape().w + x) * out.shape().c + c];
-  out.finish_row(y, c0, c1, sums, stride);
+  out.finish_row(scratch, y, c0, c1, sums, stride);
 }
 
 void Convolution::fill(Plane& plane) {
   plane.values.assign(static_cast<std::size_t>(padded_h() * plane.width * plane.stride), 0);
-  context.pool.run(padded_h(), [&](std::int64_t y, int) {
+  context.pool.run(padded_h(), [&](std::int64_t y, int thread) {
     std::int16_t* row = plane.values.data() + y * plane.width * plane.stride;
     const std::int64_t iy = y - in.padding().top;
     if (iy < 0 || iy >= in.window().h) return;  // the plane is zero from the start
-    in.read(iy, row + in.padding().left * plane.stride, plane.stride);
+    in.read(of(thread), iy, row + in.padding().left * plane.stride, plane.stride);
   });
 }
 
@@ -106,15 +110,16 @@ void Convolution::run_depthwise(const Plane& plane) {
     for (std::int64_t kx = 0; kx < kernel.w; ++kx)
       offsets.push_back((ky * kernel.dilation_y * plane.width + kx * kernel.dilation_x) * plane.stride);
   const bool short_way = sums_fit();
-  context.pool.run(shape.h, [&](std::int64_t y, int) {
-    thread_local std::vector<std::int32_t> sums;
-    sums.resize(static_cast<std::size_t>(shape.w * plane.stride));
+  context.pool.run(shape.h, [&](std::int64_t y, int thread) {
+    Scratch& scratch = of(thread);
+    std::int32_t* sums = Scratch::of(scratch.sums, shape.w * plane.stride);
     for (std::int64_t x = 0; x < shape.w; ++x)
       depthwise_pixel({plane.pixel(kernel, y, x), offsets.data(), kernel.h * kernel.w, plane.stride,
-                       weights.packed.data(), sums.data() + x * plane.stride});
-    if (short_way) return out.finish_row(y, 0, shape.c, sums.data(), plane.stride);
-    std::vector<std::int64_t> wide(sums.begin(), sums.end());
-    finish(y, 0, shape.c, wide.data(), plane.stride);
+                       weights.packed.data(), sums + x * plane.stride});
+    if (short_way) return out.finish_row(scratch, y, 0, shape.c, sums, plane.stride);
+    std::int64_t* wide = Scratch::of(scratch.wide_sums, shape.w * plane.stride);
+    std::copy_n(sums, shape.w * plane.stride, wide);
+    finish(scratch, y, 0, shape.c, wide, plane.stride);
   });
 }
 
@@ -168,22 +173,23 @@ void Convolution::run_dense(const Plane& plane) {
   // A row is one task; a row of few pixels is shared by blocks of channels.
   const std::int64_t blocks = (shape.c + block_outputs - 1) / block_outputs;
   const std::int64_t parts = shape.h >= 4 ? 1 : std::min<std::int64_t>(blocks, 4);
-  context.pool.run(shape.h * parts, [&](std::int64_t task, int) {
+  context.pool.run(shape.h * parts, [&](std::int64_t task, int thread) {
     const std::int64_t y = task / parts, part = task % parts;
     const std::int64_t b0 = blocks * part / parts, b1 = blocks * (part + 1) / parts;
     const std::int64_t c0 = b0 * block_outputs, c1 = std::min(b1 * block_outputs, shape.c);
     const std::int64_t sum_stride = (b1 - b0) * block_outputs;
-    thread_local std::vector<std::int32_t> sums;
-    sums.resize(static_cast<std::size_t>(shape.w * sum_stride));
-    std::vector<std::int64_t> wide(short_way ? 0 : static_cast<std::size_t>(shape.w * sum_stride), 0);
+    Scratch& scratch = of(thread);
+    std::int32_t* sums = Scratch::of(scratch.sums, shape.w * sum_stride);
+    std::vector<std::int64_t>& wide = scratch.wide_sums;
+    wide.assign(short_way ? 0 : static_cast<std::size_t>(shape.w * sum_stride), 0);
     for (const Group& group : groups) {
-      dense_row(plane, group, y, b0, b1, sums.data());
+      dense_row(plane, group, y, b0, b1, sums);
       for (std::size_t i = 0; i < wide.size(); ++i) wide[i] += sums[i];
     }
     if (short_way)
-      out.finish_row(y, c0, c1, sums.data(), sum_stride);
+      out.finish_row(scratch, y, c0, c1, sums, sum_stride);
     else
-      finish(y, c0, c1, wide.data(), sum_stride);
+      finish(scratch, y, c0, c1, wide.data(), sum_stride);
   });
 }
 

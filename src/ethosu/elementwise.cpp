@@ -2,6 +2,7 @@
 // ELEMENTWISE: one or two operands, both scaled or not before the operation, the result scaled after it.
 #include <fmt/format.h>
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 #include "ethosu/operations.h"
@@ -53,19 +54,18 @@ struct Side {
   int shift_left = 0;
   std::int64_t multiplier = 1;
 
-  void read(std::int64_t y, const Shape3& shape, std::int64_t* to) const;
+  void read(Scratch& scratch, std::int64_t y, const Shape3& shape, std::int64_t* to) const;
 };
 
-void Side::read(std::int64_t y, const Shape3& shape, std::int64_t* to) const {
+void Side::read(Scratch& scratch, std::int64_t y, const Shape3& shape, std::int64_t* to) const {
   const std::int64_t count = shape.w * shape.c;
   if (operand.broadcast.scalar) {
     std::fill_n(to, count, constant);
     return;
   }
   std::int64_t* row = to;
-  thread_local std::vector<std::int64_t> held;
   const bool stretched = stored.w != shape.w || stored.c != shape.c;
-  if (stretched) held.resize(static_cast<std::size_t>(stored.w * stored.c)), row = held.data();
+  if (stretched) row = Scratch::of(scratch.stored, stored.w * stored.c);
   const std::int64_t stored_count = stored.w * stored.c;
   map.read_row(stored.h == 1 ? 0 : y, 0, stored.w, 0, stored.c, row);
   const std::int64_t zero = mutated("elementwise.zero_point") ? 0 : operand.zero_point;
@@ -280,13 +280,14 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
 
   std::atomic<bool> defined{true}, fits{true};
   const std::int64_t most = largest_sum(r);
-  context.pool.run(shape.h, [&](std::int64_t y, int) {
-    thread_local std::vector<std::int64_t> left, right;
+  context.pool.run(shape.h, [&](std::int64_t y, int thread) {
+    Scratch& scratch = context.scratch[static_cast<std::size_t>(thread)];
+    std::vector<std::int64_t>&left = scratch.left, &right = scratch.right;
     const std::int64_t count = shape.w * shape.c;
     left.resize(static_cast<std::size_t>(count));
     right.resize(static_cast<std::size_t>(count));
-    a.read(y, shape, left.data());
-    if (!is_unary(mode)) b.read(y, shape, right.data());
+    a.read(scratch, y, shape, left.data());
+    if (!is_unary(mode)) b.read(scratch, y, shape, right.data());
     if (mode == lrelu) {
       for (std::int64_t& v : left)
         if (v < 0) v = rescale(v, alpha, rounding);
@@ -297,7 +298,7 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
     if (mode == add || mode == sub)
       if (std::any_of(left.begin(), left.end(), [&](std::int64_t v) { return v > most || v < -most - 1; }))
         fits = false;
-    out.finish_row(y, 0, shape.c, left.data(), shape.c);
+    out.finish_row(scratch, y, 0, shape.c, left.data(), shape.c);
   });
   if (!defined) return error("ethosu.undefined", "a shift outside 0 to 31, or a division that has no result");
   if (!fits) return error("ethosu.overflow", "a sum does not fit the accumulator; what becomes of it is not known");

@@ -79,7 +79,8 @@ Machine::Machine(Stream stream, Bytes constants, const Options& options)
     : stream_(std::move(stream)),
       constants_(std::move(constants)),
       options_(options),
-      pool_(std::clamp(options.threads, 1, 64)) {}
+      pool_(std::clamp(options.threads, 1, 64)),
+      scratch_(static_cast<std::size_t>(pool_.threads())) {}
 
 Result<std::unique_ptr<Machine>> Machine::open(const Bytes& container, const Bytes& constants, const Options& options) {
   TOSAIC_TRY(Stream stream, parse_container(container));
@@ -104,7 +105,7 @@ Status Machine::measure() {
 }
 
 Status Machine::run(const Regions& given, const Trace& trace) {
-  Context context{config(),      Registers(config().u85()), given, 0, {}, {}, {}, {}, false, weights_, pool_,
+  Context context{config(),      Registers(config().u85()), given, 0, {}, {}, {}, {}, false, weights_, pool_, scratch_,
                   options_.slow, options_.most_work};
   if (!given[0].base) {
     // Never written: `writable` stays false.

@@ -68,6 +68,7 @@ class Machine {
   Requirements requirements_;
   WeightCache weights_;
   ThreadPool pool_;
+  std::vector<Scratch> scratch_;
 };
 
 // The line for the operation that `command` starts with these registers.

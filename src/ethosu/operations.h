@@ -35,8 +35,8 @@ class WindowInput {
     return i / 2;
   }
   // Row y of the window, [w][stride] with `depth()` channels used.
-  void read(std::int64_t y, std::int64_t* to) const;
-  void read(std::int64_t y, std::int16_t* to, std::int64_t stride) const;
+  void read(Scratch& scratch, std::int64_t y, std::int64_t* to) const;
+  void read(Scratch& scratch, std::int64_t y, std::int16_t* to, std::int64_t stride) const;
   bool fits_int16() const;
 
  private:

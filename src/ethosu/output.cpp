@@ -250,7 +250,7 @@ std::int64_t OutputStage::finish(std::int64_t value, std::int64_t channel) {
   return value;
 }
 
-void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
+void OutputStage::finish_row(Scratch& scratch, std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
                              std::int64_t stride) {
   const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
   if (stays_) {  // bias and scale come with the operation that stores
@@ -258,31 +258,27 @@ void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, s
       std::copy_n(sums + x * stride, depth, kept_.data() + (y * width + x) * ofm_.shape.c + c0);
     return;
   }
-  thread_local std::vector<std::int64_t> row;
-  row.resize(static_cast<std::size_t>(width * depth));
+  std::int64_t* row = Scratch::of(scratch.finished, width * depth);
   for (std::int64_t x = 0; x < width; ++x)
-    for (std::int64_t c = 0; c < depth; ++c)
-      row[static_cast<std::size_t>(x * depth + c)] = finish(sums[x * stride + c], c0 + c);
+    for (std::int64_t c = 0; c < depth; ++c) row[x * depth + c] = finish(sums[x * stride + c], c0 + c);
   if (!permuted_.empty()) {
     for (std::int64_t x = 0; x < width; ++x)
-      std::copy_n(row.data() + x * depth, depth, permuted_.data() + (y * width + x) * ofm_.shape.c + c0);
+      std::copy_n(row + x * depth, depth, permuted_.data() + (y * width + x) * ofm_.shape.c + c0);
     return;
   }
-  map_.write_row(y, 0, width, c0, c1, row.data());
+  map_.write_row(y, 0, width, c0, c1, row);
 }
 
-void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums,
+void OutputStage::finish_row(Scratch& scratch, std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums,
                              std::int64_t stride) {
   const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
   if (!narrow_ || !permuted_.empty() || !clips_) {
-    thread_local std::vector<std::int64_t> wide;
-    wide.resize(static_cast<std::size_t>(width * depth));
+    std::int64_t* wide = Scratch::of(scratch.widened, width * depth);
     for (std::int64_t x = 0; x < width; ++x)
-      for (std::int64_t c = 0; c < depth; ++c) wide[static_cast<std::size_t>(x * depth + c)] = sums[x * stride + c];
-    return finish_row(y, c0, c1, wide.data(), depth);
+      for (std::int64_t c = 0; c < depth; ++c) wide[x * depth + c] = sums[x * stride + c];
+    return finish_row(scratch, y, c0, c1, wide, depth);
   }
-  thread_local std::vector<std::int32_t> row;
-  row.resize(static_cast<std::size_t>(width * depth));
+  std::int32_t* row = Scratch::of(scratch.narrow_finished, width * depth);
   const std::int64_t* multiplier = narrow_multiplier_.data() + c0;
   const std::int64_t* above = narrow_half_.data() + c0;
   const std::int64_t* below = narrow_twice_.data() + c0;
@@ -290,7 +286,7 @@ void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, s
   const std::int32_t* shift = narrow_shift_.data() + c0;
   const std::int64_t zero = ofm_.zero_point, low = clip_low_, high = clip_high_;
   for (std::int64_t x = 0; x < width; ++x) {
-    std::int32_t* out = row.data() + x * depth;
+    std::int32_t* out = row + x * depth;
     const std::int32_t* in = sums + x * stride;
     for (std::int64_t c = 0; c < depth; ++c) {
       const std::int64_t v = in[c] + bias[c];
@@ -300,7 +296,7 @@ void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, s
     if (table_kind_ == Table::direct)
       for (std::int64_t c = 0; c < depth; ++c) out[c] = static_cast<std::int32_t>(look_up(out[c]));
   }
-  map_.write_row(y, 0, width, c0, c1, row.data());
+  map_.write_row(y, 0, width, c0, c1, row);
 }
 
 Status OutputStage::close(Context& context) {

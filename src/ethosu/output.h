@@ -37,8 +37,10 @@ class OutputStage {
 
   // Finishes channels [c0, c1) of row y: sums are [w][stride] with c1 - c0 used. Rows and channel ranges are
   // independent of each other, so threads may share them.
-  void finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums, std::int64_t stride);
-  void finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums, std::int64_t stride);
+  void finish_row(Scratch& scratch, std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
+                  std::int64_t stride);
+  void finish_row(Scratch& scratch, std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums,
+                  std::int64_t stride);
   // After the last row: stores what waits for that, or leaves the sums in the context. Error: ethosu.overflow when a
   // value did not fit and the hardware's answer is unknown.
   Status close(Context& context);

@@ -38,12 +38,12 @@ struct Pool {
   bool divides_by_count = false;
   const std::vector<std::int64_t>* initial = nullptr;
 
-  void run_row(std::int64_t y);
+  void run_row(Scratch& scratch, std::int64_t y);
 
  private:
   using Values = std::vector<std::int64_t>;
   // Rows of the window that lie inside the input.
-  std::int64_t gather(std::int64_t y, Values& sums);
+  std::int64_t gather(Scratch& scratch, std::int64_t y, Values& sums);
   void take(const std::int64_t* from, std::int64_t kx, std::int64_t* to, std::int64_t* positions) const;
   void divide(std::int64_t rows, Values& sums) const;
 };
@@ -69,14 +69,14 @@ void Pool::take(const std::int64_t* from, std::int64_t kx, std::int64_t* to, std
   }
 }
 
-std::int64_t Pool::gather(std::int64_t y, Values& sums) {
+std::int64_t Pool::gather(Scratch& scratch, std::int64_t y, Values& sums) {
   const Shape3 shape = out.shape(), window = in.window();
   const Padding& pad = in.padding();
   const std::int64_t depth = window.c;
   const bool argmax = mode == Mode::argmax_x;
-  thread_local Values row, positions;
+  Values& positions = scratch.positions;
   if (argmax) positions.assign(static_cast<std::size_t>(shape.w * depth), 0);
-  row.resize(static_cast<std::size_t>(window.w * depth));
+  std::int64_t* row = Scratch::of(scratch.input, window.w * depth);
   std::int64_t rows = 0;
   for (std::int64_t ky = 0; ky < kernel.h; ++ky) {
     const std::int64_t iy = y * kernel.stride_y + ky * kernel.dilation_y - pad.top;
@@ -86,12 +86,12 @@ std::int64_t Pool::gather(std::int64_t y, Values& sums) {
       continue;
     }
     ++rows;
-    in.read(iy, row.data());
+    in.read(scratch, iy, row);
     for (std::int64_t x = 0; x < shape.w; ++x)
       for (std::int64_t kx = 0; kx < kernel.w; ++kx) {
         const std::int64_t ix = x * kernel.stride_x + kx * kernel.dilation_x - pad.left;
         if (ix < 0 || ix >= window.w) continue;
-        take(row.data() + ix * depth, kx, sums.data() + x * depth, argmax ? positions.data() + x * depth : nullptr);
+        take(row + ix * depth, kx, sums.data() + x * depth, argmax ? positions.data() + x * depth : nullptr);
       }
   }
   if (argmax)  // the place in the upper half, which the output scale keeps
@@ -117,26 +117,26 @@ void Pool::divide(std::int64_t rows, Values& sums) const {
   }
 }
 
-void Pool::run_row(std::int64_t y) {
+void Pool::run_row(Scratch& scratch, std::int64_t y) {
   const Shape3 shape = out.shape();
   const std::int64_t depth = in.window().c;
   const std::int64_t start = mode == Mode::max || mode == Mode::argmax_x ? INT64_MIN
                              : mode == Mode::min                         ? INT64_MAX
                                                                          : 0;
-  thread_local Values sums;
+  Values& sums = scratch.wide_sums;
   sums.assign(static_cast<std::size_t>(shape.w * depth), start);
-  const std::int64_t rows = gather(y, sums);
+  const std::int64_t rows = gather(scratch, y, sums);
   if (initial)
     for (std::size_t i = 0; i < sums.size(); ++i)
       sums[i] += (*initial)[static_cast<std::size_t>(y * shape.w * depth) + i];
   if (divides_by_count) divide(rows, sums);
-  if (mode != Mode::reduce_sum) return out.finish_row(y, 0, shape.c, sums.data(), shape.c);
+  if (mode != Mode::reduce_sum) return out.finish_row(scratch, y, 0, shape.c, sums.data(), shape.c);
   for (std::int64_t x = 0; x < shape.w; ++x) {
     std::int64_t total = 0;
     for (std::int64_t c = 0; c < depth; ++c) total += sums[static_cast<std::size_t>(x * depth + c)];
     sums[static_cast<std::size_t>(x)] = total;
   }
-  out.finish_row(y, 0, 1, sums.data(), 1);
+  out.finish_row(scratch, y, 0, 1, sums.data(), 1);
 }
 
 }  // namespace
@@ -159,7 +159,7 @@ Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
     TOSAIC_TRY(std::vector<std::int64_t> sums, initial_sums(context, accumulation.from, shape));
     if (r.missing()) return out;
     for (std::int64_t y = 0; y < shape.h; ++y)
-      out.finish_row(y, 0, shape.c, sums.data() + y * shape.w * shape.c, shape.c);
+      out.finish_row(context.scratch[0], y, 0, shape.c, sums.data() + y * shape.w * shape.c, shape.c);
     TOSAIC_CHECK(out.close(context));
     return out;
   }
@@ -189,7 +189,8 @@ Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
     if (r.u85() && kernel.h * kernel.w == 1) pool.divides_by_count = false;
   }
   if (r.missing()) return out;
-  context.pool.run(shape.h, [&](std::int64_t y, int) { pool.run_row(y); });
+  context.pool.run(
+      shape.h, [&](std::int64_t y, int thread) { pool.run_row(context.scratch[static_cast<std::size_t>(thread)], y); });
   TOSAIC_CHECK(out.close(context));
   return out;
 }

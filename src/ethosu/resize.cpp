@@ -57,17 +57,19 @@ Result<OutputStage> run_resize(Context& context, std::uint32_t mode) {
                              static_cast<double>(shape.c)));
   if (std::max(x.size, shape.w) * shape.c > most_elements) return error("ethosu.too-large", "a row of RESIZE");
   if (r.missing()) return out;
-  context.pool.run(shape.h, [&](std::int64_t oy, int) {
-    std::vector<std::int64_t> above(static_cast<std::size_t>(x.size * shape.c)), below(above.size());
-    std::vector<std::int64_t> row(static_cast<std::size_t>(shape.w * shape.c));
+  context.pool.run(shape.h, [&](std::int64_t oy, int thread) {
+    Scratch& scratch = context.scratch[static_cast<std::size_t>(thread)];
+    std::int64_t* above = Scratch::of(scratch.left, x.size * shape.c);
+    std::int64_t* below = Scratch::of(scratch.right, x.size * shape.c);
+    std::int64_t* row = Scratch::of(scratch.wide_sums, shape.w * shape.c);
     const Axis::Sample py = y.at(oy);
-    map.read_row(py.first, 0, x.size, 0, shape.c, above.data());
-    map.read_row(py.second, 0, x.size, 0, shape.c, below.data());
+    map.read_row(py.first, 0, x.size, 0, shape.c, above);
+    map.read_row(py.second, 0, x.size, 0, shape.c, below);
     for (std::int64_t ox = 0; ox < shape.w; ++ox) {
       const Axis::Sample px = x.at(ox);
       for (std::int64_t c = 0; c < shape.c; ++c) {
-        const auto at = [&](const std::vector<std::int64_t>& line, std::int64_t column) {
-          return line[static_cast<std::size_t>(column * shape.c + c)] - ifm.zero_point;
+        const auto at = [&](const std::int64_t* line, std::int64_t column) {
+          return line[column * shape.c + c] - ifm.zero_point;
         };
         std::int64_t value;
         if (mode == nearest) {
@@ -79,10 +81,10 @@ Result<OutputStage> run_resize(Context& context, std::uint32_t mode) {
           const std::int64_t bottom = at(below, px.first) * (x.n - px.fraction) + at(below, px.second) * px.fraction;
           value = (top * (y.n - py.fraction) + bottom * py.fraction) << fraction_bits;
         }
-        row[static_cast<std::size_t>(ox * shape.c + c)] = value;
+        row[ox * shape.c + c] = value;
       }
     }
-    out.finish_row(oy, 0, shape.c, row.data(), shape.c);
+    out.finish_row(scratch, oy, 0, shape.c, row, shape.c);
   });
   TOSAIC_CHECK(out.close(context));
   return out;

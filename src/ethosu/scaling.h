@@ -5,12 +5,11 @@
 #include <cstdint>
 
 #include "ethosu/mutate.h"
+#include "ethosu/wide.h"
 
 namespace tosaic::ethosu {
 
 enum class Rounding : std::uint8_t { double_round, natural, double_asymmetric, symmetric, to_zero, to_lower };
-
-__extension__ using Wide = __int128;
 
 struct Scale {
   std::uint32_t multiplier = 1;
@@ -20,9 +19,9 @@ struct Scale {
 };
 
 inline Wide rounding_term(Rounding rounding, bool negative, int shift, int double_bits) {
-  const Wide half = shift == 0 ? 0 : Wide{1} << (shift - 1);
+  const Wide half = shift == 0 ? Wide{0} : Wide{1} << (shift - 1);
   const int second = 31 - double_bits;
-  const Wide twice = double_bits > 30 ? 0 : Wide{1} << (30 - double_bits);
+  const Wide twice = double_bits > 30 ? Wide{0} : Wide{1} << (30 - double_bits);
   if (mutated("rounding.all_to_lower")) return 0;
   switch (rounding) {
     case Rounding::natural: return mutated("rounding.natural_symmetric") && negative && shift ? half - 1 : half;
@@ -31,7 +30,7 @@ inline Wide rounding_term(Rounding rounding, bool negative, int shift, int doubl
       return negative ? half - twice : half + twice;
     case Rounding::double_asymmetric: return shift > second ? half + twice : half;
     case Rounding::symmetric: return negative && shift ? half - 1 : half;
-    case Rounding::to_zero: return negative ? (Wide{1} << shift) - 1 : 0;
+    case Rounding::to_zero: return negative ? (Wide{1} << shift) - 1 : Wide{0};
     case Rounding::to_lower: return 0;
   }
   return 0;
@@ -45,8 +44,9 @@ inline std::int64_t bounded(Wide value) {
 
 // Exact, for |v| < 2^63 and any multiplier.
 inline std::int64_t rescale(std::int64_t v, const Scale& scale, Rounding rounding) {
-  if (scale.shift == 0) return bounded(Wide{v} * scale.multiplier);
-  const Wide sum = Wide{v} * scale.multiplier + rounding_term(rounding, v < 0, scale.shift, scale.double_bits);
+  if (scale.shift == 0) return bounded(Wide{v} * std::int64_t{scale.multiplier});
+  const Wide sum =
+      Wide{v} * std::int64_t{scale.multiplier} + rounding_term(rounding, v < 0, scale.shift, scale.double_bits);
   return bounded(sum >> scale.shift);
 }
 

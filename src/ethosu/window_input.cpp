@@ -46,22 +46,20 @@ void WindowInput::spread(const T* stored_row, T* to, std::int64_t stride) const 
   }
 }
 
-void WindowInput::read(std::int64_t y, std::int64_t* to) const {
+void WindowInput::read(Scratch& scratch, std::int64_t y, std::int64_t* to) const {
   const std::int64_t row = stored(y), width = map_.shape().w, depth = window_.c;
   if (row < 0) {
     std::fill_n(to, window_.w * depth, 0);
     return;
   }
-  thread_local std::vector<std::int64_t> held;
-  held.resize(static_cast<std::size_t>(width * depth));
-  std::int64_t* target = upscale_ == Upscale::none ? to : held.data();
+  std::int64_t* target = upscale_ == Upscale::none ? to : Scratch::of(scratch.stored, width * depth);
   map_.read_row(row, 0, width, 0, depth, target);
   if (operand_.zero_point)
     for (std::int64_t i = 0; i < width * depth; ++i) target[i] -= operand_.zero_point;
   if (upscale_ != Upscale::none) spread(target, to, depth);
 }
 
-void WindowInput::read(std::int64_t y, std::int16_t* to, std::int64_t stride) const {
+void WindowInput::read(Scratch& scratch, std::int64_t y, std::int16_t* to, std::int64_t stride) const {
   const std::int64_t row = stored(y), width = map_.shape().w, depth = window_.c;
   if (row < 0) {
     for (std::int64_t x = 0; x < window_.w; ++x) std::fill_n(to + x * stride, depth, std::int16_t{0});
@@ -69,10 +67,9 @@ void WindowInput::read(std::int64_t y, std::int16_t* to, std::int64_t stride) co
   }
   if (upscale_ == Upscale::none)
     return map_.read_row(row, 0, width, 0, depth, static_cast<std::int32_t>(operand_.zero_point), to, stride);
-  thread_local std::vector<std::int16_t> held;
-  held.resize(static_cast<std::size_t>(width * depth));
-  map_.read_row(row, 0, width, 0, depth, static_cast<std::int32_t>(operand_.zero_point), held.data(), depth);
-  spread(held.data(), to, stride);
+  std::int16_t* held = Scratch::of(scratch.narrow_stored, width * depth);
+  map_.read_row(row, 0, width, 0, depth, static_cast<std::int32_t>(operand_.zero_point), held, depth);
+  spread(held, to, stride);
 }
 
 }  // namespace tosaic::ethosu
