@@ -20,10 +20,12 @@
 extern "C" {
 #endif
 
+#ifndef TOSAIC_ETHOSU_API
 #if defined(_WIN32)
 #define TOSAIC_ETHOSU_API
 #else
 #define TOSAIC_ETHOSU_API __attribute__((visibility("default")))
+#endif
 #endif
 
 #define TOSAIC_ETHOSU_REGIONS 8

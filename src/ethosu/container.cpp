@@ -20,29 +20,6 @@ std::uint32_t bits(std::uint32_t word, int high, int low) {
   return static_cast<std::uint32_t>(word >> low & ((std::uint64_t{1} << (high - low + 1)) - 1));
 }
 
-Result<Config> parse_config(std::uint32_t config_word, std::uint32_t id_word) {
-  Config config;
-  config.config_word = config_word;
-  config.id_word = id_word;
-  const std::uint32_t product = bits(config_word, 31, 28);
-  if (product > 2)
-    return error("ethosu.unknown-product",
-                 fmt::format("product number {} in the config word {:#010x}", product, config_word))
-        .hint("0 is Ethos-U55, 1 Ethos-U65, 2 Ethos-U85");
-  config.product = static_cast<Product>(product);
-  const std::uint32_t macs_log2 = bits(config_word, 3, 0);
-  const std::uint32_t least = product == 0 ? 5 : product == 1 ? 8 : 7, most = product == 0 ? 8 : product == 1 ? 9 : 11;
-  if (macs_log2 < least || macs_log2 > most)
-    return error("ethosu.unknown-product",
-                 fmt::format("{} MACs in the config word {:#010x}, {} has {} to {}", 1u << macs_log2, config_word,
-                             name_of(config.product), 1u << least, 1u << most));
-  config.macs = 1 << macs_log2;
-  if (config.product == Product::u65 && config.macs == 512) config.cores = 2;
-  // The word counts all cores; tables sit at the end of each core's own.
-  if (!config.u85()) config.shram_kb = static_cast<int>(bits(config_word, 15, 8)) / config.cores;
-  return config;
-}
-
 Result<Stream> parse_cop1(const Bytes& bytes, std::vector<std::uint32_t> words) {
   Stream stream;
   bool configured = false;
@@ -115,6 +92,29 @@ int Config::weight_streams() const {
 
 std::string Config::name() const {
   return fmt::format("ethos-{}-{}", product == Product::u55 ? "u55" : product == Product::u65 ? "u65" : "u85", macs);
+}
+
+Result<Config> parse_config(std::uint32_t config_word, std::uint32_t id_word) {
+  Config config;
+  config.config_word = config_word;
+  config.id_word = id_word;
+  const std::uint32_t product = bits(config_word, 31, 28);
+  if (product > 2)
+    return error("ethosu.unknown-product",
+                 fmt::format("product number {} in the config word {:#010x}", product, config_word))
+        .hint("0 is Ethos-U55, 1 Ethos-U65, 2 Ethos-U85");
+  config.product = static_cast<Product>(product);
+  const std::uint32_t macs_log2 = bits(config_word, 3, 0);
+  const std::uint32_t least = product == 0 ? 5 : product == 1 ? 8 : 7, most = product == 0 ? 8 : product == 1 ? 9 : 11;
+  if (macs_log2 < least || macs_log2 > most)
+    return error("ethosu.unknown-product",
+                 fmt::format("{} MACs in the config word {:#010x}, {} has {} to {}", 1u << macs_log2, config_word,
+                             name_of(config.product), 1u << least, 1u << most));
+  config.macs = 1 << macs_log2;
+  if (config.product == Product::u65 && config.macs == 512) config.cores = 2;
+  // The word counts all cores; tables sit at the end of each core's own.
+  if (!config.u85()) config.shram_kb = static_cast<int>(bits(config_word, 15, 8)) / config.cores;
+  return config;
 }
 
 Result<Stream> parse_container(const Bytes& bytes) {

@@ -27,6 +27,9 @@ struct Stream {
   int container_version = 1;   // 1: COP1, 2: COP2
 };
 
+// The configuration that the two words name. Error: ethosu.unknown-product.
+Result<Config> parse_config(std::uint32_t config_word, std::uint32_t id_word);
+
 // Errors: ethosu.container (not one, cut short, lying lengths), ethosu.unknown-product, ethosu.driver-action.
 Result<Stream> parse_container(const Bytes& bytes);
 

@@ -157,7 +157,7 @@ OperationLine describe_operation(const Config& config, const Registers& r, const
   return line;
 }
 
-void measure_operation(const Config&, const Registers& r, const Command& command, Requirements& requirements) {
+void measure_operation(const Config& config, const Registers& r, const Command& command, Requirements& requirements) {
   const auto reach = [&](int region, std::int64_t high, bool written) {
     if (region < 0 || region >= max_regions || high <= 0) return;
     const auto i = static_cast<std::size_t>(region);
@@ -183,11 +183,23 @@ void measure_operation(const Config&, const Registers& r, const Command& command
   reach_map(*maps.ofm, maps.ofm->stored_shape(), true);
   reach_map(*maps.ifm, maps.ifm_shape, false);
   if (takes_two(r, command) && maps.ifm2.ok()) reach_map(*maps.ifm2, maps.ifm2_shape, false);
-  if (command.row->opcode == op_conv || command.row->opcode == op_depthwise) {
-    reach(static_cast<int>(r.get<"WEIGHT_REGION", "region">()),
-          r.signed40<"WEIGHT_BASE">() + static_cast<std::int64_t>(r.get<"WEIGHT_LENGTH", "length">()), false);
-    reach(static_cast<int>(r.get<"SCALE_REGION", "region">()),
-          r.signed40<"SCALE_BASE">() + static_cast<std::int64_t>(r.get<"SCALE_LENGTH", "length">()), false);
+  // One stream for each core or decoder; those that no command has named yet are not used.
+  const auto reach_stream = [&](std::uint64_t region, std::int64_t base, std::uint64_t length) {
+    if (length) reach(static_cast<int>(region), base + static_cast<std::int64_t>(length), false);
+  };
+  const std::uint64_t weights = r.get<"WEIGHT_REGION", "region">(), scales = r.get<"SCALE_REGION", "region">();
+  const bool weighted = command.row->opcode == op_conv || command.row->opcode == op_depthwise;
+  if (weighted || (command.row->opcode == op_pool && r.get<"OFM_PRECISION", "scale_mode">() == 0)) {
+    reach_stream(scales, r.signed40<"SCALE_BASE">(), r.get<"SCALE_LENGTH", "length">());
+    if (config.cores > 1) reach_stream(scales, r.signed40<"SCALE1_BASE">(), r.get<"SCALE1_LENGTH", "length">());
+  }
+  if (!weighted) return;
+  reach_stream(weights, r.signed40<"WEIGHT_BASE">(), r.get<"WEIGHT_LENGTH", "length">());
+  if (config.weight_streams() > 1)
+    reach_stream(weights, r.signed40<"WEIGHT1_BASE">(), r.get<"WEIGHT1_LENGTH", "length">());
+  if (config.weight_streams() > 2) {
+    reach_stream(weights, r.signed40<"WEIGHT2_BASE">(), r.get<"WEIGHT2_LENGTH", "length">());
+    reach_stream(weights, r.signed40<"WEIGHT3_BASE">(), r.get<"WEIGHT3_LENGTH", "length">());
   }
 }
 

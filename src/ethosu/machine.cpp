@@ -84,6 +84,10 @@ Machine::Machine(Stream stream, Bytes constants, const Options& options)
 
 Result<std::unique_ptr<Machine>> Machine::open(const Bytes& container, const Bytes& constants, const Options& options) {
   TOSAIC_TRY(Stream stream, parse_container(container));
+  return open(std::move(stream), constants, options);
+}
+
+Result<std::unique_ptr<Machine>> Machine::open(Stream stream, const Bytes& constants, const Options& options) {
   std::unique_ptr<Machine> machine(new Machine(std::move(stream), constants, options));
   TOSAIC_TRY(machine->commands_, decode_commands(machine->stream_));
   TOSAIC_CHECK(machine->measure());
@@ -104,7 +108,7 @@ Status Machine::measure() {
   return error("ethosu.no-stop", "the command stream has no OP_STOP");
 }
 
-Status Machine::run(const Regions& given, const Trace& trace) {
+Status Machine::run(const Regions& given, const Trace& trace, const Reached& reached) {
   Context context{config(),      Registers(config().u85()), given, 0, {}, {}, {}, {}, false, weights_, pool_, scratch_,
                   options_.slow, options_.most_work};
   if (!given[0].base) {
@@ -118,6 +122,7 @@ Status Machine::run(const Regions& given, const Trace& trace) {
       std::byte{0});
   for (std::size_t next = 0; next < commands_.size();) {
     const Command& command = commands_[next++];
+    if (reached) reached(command, context.registers);
     if (auto status = context.spend(work_per_command); !status.ok()) return in_command(status.error(), command);
     if (command.row->opcode == op_branch && command.row->width == Width::two_words) {
       auto target = branch(context, command, next);

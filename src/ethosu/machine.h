@@ -43,6 +43,8 @@ class Machine {
  public:
   // `constants`: what region 0 holds; it is kept, never written, and decoded weights stay valid.
   static Result<std::unique_ptr<Machine>> open(const Bytes& container, const Bytes& constants, const Options& options);
+  // Commands without a container, as the NPU itself fetches them.
+  static Result<std::unique_ptr<Machine>> open(Stream stream, const Bytes& constants, const Options& options);
 
   const Config& config() const { return stream_.config; }
   int container_version() const { return stream_.container_version; }
@@ -53,7 +55,9 @@ class Machine {
 
   // `regions[0]` may be empty: then the constants serve. trace: one line per operation, with its result's checksum.
   using Trace = std::function<void(const std::string&)>;
-  Status run(const Regions& regions, const Trace& trace = {});
+  // Called with each command before it is executed: how far a run came, and what the registers say there.
+  using Reached = std::function<void(const Command&, const Registers&)>;
+  Status run(const Regions& regions, const Trace& trace = {}, const Reached& reached = {});
 
  private:
   Machine(Stream stream, Bytes constants, const Options& options);

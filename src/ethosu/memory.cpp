@@ -14,9 +14,18 @@ struct Range {
   std::int64_t begin, end;
 };
 
+// In the diagnostic's context, for access_of.
+constexpr std::string_view in_region = " in region ";  // and one digit
+
+Diagnostic no_access(const char* what, int region, Diagnostic why) {
+  why.context = fmt::format("{}{}{}", what, in_region, region);
+  return why;
+}
+
 Diagnostic outside(const char* what, int region, std::int64_t low, std::int64_t high, const Region& given) {
-  return error("ethosu.out-of-region", fmt::format("{} spans bytes {} to {} of region {}, which has {} bytes", what,
-                                                   low, high, region, given.bytes));
+  return no_access(what, region,
+                   error("ethosu.out-of-region", fmt::format("{} spans bytes {} to {} of region {}, which has {} bytes",
+                                                             what, low, high, region, given.bytes)));
 }
 
 }  // namespace
@@ -189,6 +198,12 @@ Result<FeatureMap> place(const Regions& regions, const Layout& layout, const Sha
   return FeatureMap(layout, shape, bytes.data() - extent.low, extent.low, extent.high);
 }
 
+std::optional<Access> access_of(const Diagnostic& why) {
+  const std::size_t at = why.context.rfind(in_region);
+  if (at == std::string::npos) return std::nullopt;
+  return Access{why.context.substr(0, at), why.context.back() - '0'};
+}
+
 Result<std::span<std::byte>> range(const Regions& regions, int region, std::int64_t offset, std::int64_t bytes,
                                    bool write, const char* what) {
   const Region& given = regions[static_cast<std::size_t>(region)];
@@ -196,7 +211,9 @@ Result<std::span<std::byte>> range(const Regions& regions, int region, std::int6
       static_cast<std::uint64_t>(bytes) > given.bytes - static_cast<std::uint64_t>(offset))
     return outside(what, region, offset, offset + bytes, given);
   if (write && !given.writable)
-    return error("ethosu.read-only", fmt::format("{} would be written to region {}, which is read-only", what, region));
+    return no_access(
+        what, region,
+        error("ethosu.read-only", fmt::format("{} would be written to region {}, which is read-only", what, region)));
   return std::span<std::byte>(given.base + offset, static_cast<std::size_t>(bytes));
 }
 

@@ -4,7 +4,9 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -112,7 +114,13 @@ Result<Extent> extent_of(const Layout& layout, const Shape3& shape, const char* 
 // Checks the extent against the region. `what`: "IFM", for the message.
 Result<FeatureMap> place(const Regions& regions, const Layout& layout, const Shape3& shape, bool write,
                          const char* what);
-// A plain range of bytes.
+// A plain range of bytes. Of an error in it, access_of says what reached for which region.
+struct Access {
+  std::string what;  // "IFM", "the weight stream"
+  int region = 0;
+  bool operator==(const Access&) const = default;
+};
+std::optional<Access> access_of(const Diagnostic& why);
 Result<std::span<std::byte>> range(const Regions& regions, int region, std::int64_t offset, std::int64_t bytes,
                                    bool write, const char* what);
 
