@@ -121,7 +121,7 @@ class Printer {
     };
     for (ValueId v : step.reads) add(v, "const ");
     for (ValueId v : step.writes) add(v, "");
-    return fmt::format("/* {}{}{} */\nstatic void {}({}) {{\n{}}}\n\n", about.operators,
+    return fmt::format("/* {}{}{} */\nTOSAIC_STEP void {}({}) {{\n{}}}\n\n", about.operators,
                        about.place.empty() ? "" : ": ", comment(about.place), about.function, parameters, step.body);
   }
   static std::string comment(std::string text) {
