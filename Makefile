@@ -11,7 +11,7 @@ PYTHON ?= .venv/bin/python
 STAMPS := build/.stamps
 TOSAIC := build/release/bin/tosaic
 
-.PHONY: help demo build test test-fresh bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
+.PHONY: help demo build qemu-npu test test-fresh bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,10 @@ plugin: $(STAMPS)/packages-BUILD venv  ## the ExecuTorch plug-in, at build/relea
 	@place=$(PLUGIN_FOR); grep -qsx "TOSAIC_EXECUTORCH:PATH=$$place" build/release/CMakeCache.txt \
 	  || $(CMAKE) --preset release -DTOSAIC_EXECUTORCH="$$place" >/dev/null
 	@$(call build-of,tosaic_executorch plugin_check)
+
+# An Ethos-U in QEMU's boards, and what builds and runs firmware for it (device/qemu/README.md).
+qemu-npu: $(STAMPS)/packages-BUILD $(STAMPS)/packages-DEVICE  ## an Ethos-U for QEMU, at build/release/device/qemu/tosaic_npu.so
+	@$(call build-of,tosaic_npu)
 
 # ---- tests ----------------------------------------------------------------------------------------------------
 
@@ -115,6 +119,7 @@ DRIVER_PACKAGES := libvulkan1 mesa-vulkan-drivers
 VULKAN_PACKAGES := $(DRIVER_PACKAGES) vulkan-validationlayers glslang-tools
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
+DEVICE_PACKAGES := qemu-system-arm gcc-arm-none-eabi
 CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 # Compiler, C library and emulator of a Cortex-M; and what this machine's own compiler needs for 32 bits.
 BARE_PACKAGES  = gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm \

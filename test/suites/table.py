@@ -7,7 +7,7 @@ from suites.commands import ET_SUITE, ET_VULKAN, RESULTS, ROOT, Command
 
 # With sanitizers: readers, stages, executors, runtime.
 ASAN = ["ir", "formats", "plan", "targets", "vulkan", "read", "line", "pack", "partition", "pipeline", "rewrites", "runtime",
-        "tosa", "ethosu"]
+        "tosa", "ethosu", "ethosu_device"]
 SAMPLED = ["ops", "cpu", "api"]  # of these, which take long, one part in SHARDS
 THREADED = ["cpu", "api"]
 
