@@ -115,7 +115,7 @@ void open_device() {
   };
   host.interrupt = [](void*, int level) { qemu_set_irq(npu.line, level); };
   host.report = [](void*, const char* code, const char* message) {
-    if (!npu.quiet) std::fprintf(stderr, "tosaic_npu: %s: %s\n", code, message);
+    if (!npu.quiet) std::fprintf(stderr, "tosaic_npu: error[%s]: %s\n", code, message);
   };
   tosaic_ethosu_error why{};
   if (tosaic_ethosu_device_open(&options, &host, &npu.device, &why)) stop(why.message);

@@ -124,9 +124,9 @@ std::uint32_t Device::read(std::uint32_t offset) {
 void Device::write(std::uint32_t offset, std::uint32_t value) {
   if (offset % 4 || offset >= register_bytes()) return;
   if (resetting_)
-    return report("ethosu.resetting", fmt::format("a write to register {:#x} while STATUS says that the reset goes on: "
-                                                  "the device ignores it",
-                                                  offset));
+    return report("npu.resetting", fmt::format("a write to register {:#x} while STATUS says that the reset goes on: "
+                                               "the device ignores it",
+                                               offset));
   if (offset == TOSAIC_ETHOSU_CMD) return command(value);
   if (offset == TOSAIC_ETHOSU_RESET) return soft_reset(value & 3);
   if (offset >= pmu_base() && offset < pmu_base() + Counters::register_bytes) {
@@ -138,7 +138,7 @@ void Device::write(std::uint32_t offset, std::uint32_t value) {
   const std::uint32_t bits = writable(offset, config_.product);
   if (!bits) return;
   if (running_)
-    return report("ethosu.running",
+    return report("npu.running",
                   fmt::format("a write to register {:#x} while the NPU runs: the device ignores it", offset));
   plain_[offset / 4] = value & bits;
   if (offset == TOSAIC_ETHOSU_QBASE || offset == TOSAIC_ETHOSU_QBASE_HI || offset == TOSAIC_ETHOSU_QSIZE)

@@ -40,11 +40,11 @@ Ports Device::ports() const {
 void Device::start() {
   if (running_) return;
   if (status_ & TOSAIC_ETHOSU_STATUS_FAULTS)
-    return report("ethosu.fault",
+    return report("npu.fault",
                   "CMD starts a run although STATUS has a fault, which only a reset clears: the device "
                   "ignores it");
   if (status_ & TOSAIC_ETHOSU_STATUS_END_REACHED)
-    return report("ethosu.end-reached",
+    return report("npu.end-reached",
                   "CMD starts a run although the end of the commands is reached: write QBASE and "
                   "QSIZE first");
   running_ = true;
@@ -58,7 +58,7 @@ bool Device::work() {
   std::uint32_t ended = 0;
   try {
     if (!stop_requested_) ended = run();
-  } catch (const std::bad_alloc&) { ended = fail(error("ethosu.memory", "out of memory")); }
+  } catch (const std::bad_alloc&) { ended = fail(error("npu.memory", "out of memory")); }
   running_ = false;
   status_ |= ended;
   if (ended) status_ |= TOSAIC_ETHOSU_STATUS_IRQ;
@@ -80,12 +80,12 @@ std::uint32_t Device::prepare() {
   const std::uint64_t base = address(TOSAIC_ETHOSU_QBASE);
   const std::uint32_t bytes = plain_[TOSAIC_ETHOSU_QSIZE / 4];
   if (bytes == 0 || bytes % 4)
-    return fail(error("ethosu.command", fmt::format("QSIZE is {}: commands are whole words", bytes)));
+    return fail(error("npu.queue-size", fmt::format("QSIZE is {}: commands are whole words", bytes)));
   if (base % alignment)
-    return fail(error("ethosu.alignment", fmt::format("QBASE is {:#x}, not a multiple of {}", base, alignment)));
+    return fail(error("npu.alignment", fmt::format("QBASE is {:#x}, not a multiple of {}", base, alignment)));
   std::vector<std::uint32_t> words(bytes / 4);
   if (!Bus(host_).read(base, words.data(), bytes)) {
-    report("ethosu.bus", fmt::format("the {} bytes of commands at {:#x} cannot be read", bytes, base));
+    report("npu.bus", fmt::format("the {} bytes of commands at {:#x} cannot be read", bytes, base));
     return bus_fault(Channel::commands, ports().commands);
   }
   if (machine_ && words == words_) return 0;
@@ -131,8 +131,8 @@ std::uint32_t Device::run() {
   for (std::uint32_t i = 0; i < ethosu::max_regions; ++i) {
     wanted.base[i] = address(TOSAIC_ETHOSU_BASEP + 8 * i);
     if (wanted.requirements.region_bytes[i] && wanted.base[i] % alignment)
-      return fail(error("ethosu.alignment",
-                        fmt::format("BASEP{} is {:#x}, not a multiple of {}", i, wanted.base[i], alignment)));
+      return fail(
+          error("npu.alignment", fmt::format("BASEP{} is {:#x}, not a multiple of {}", i, wanted.base[i], alignment)));
   }
   Bus bus(host_);
   ethosu::Regions regions = bus.map(wanted);
@@ -143,13 +143,13 @@ std::uint32_t Device::run() {
     return fail(ran.error());
   }
   if (const auto region = bus.finish()) {
-    report("ethosu.bus", fmt::format("what was written to region {} cannot be stored at {:#x}", *region,
-                                     wanted.base[static_cast<std::size_t>(*region)]));
+    report("npu.bus", fmt::format("what was written to region {} cannot be stored at {:#x}", *region,
+                                  wanted.base[static_cast<std::size_t>(*region)]));
     return bus_fault(Channel::ofm, ports().region[static_cast<std::size_t>(*region)]);
   }
   const std::uint32_t bytes = qread_ + 4;
   if (bytes != 4 * words_.size())
-    report("ethosu.after-stop",
+    report("npu.after-stop",
            fmt::format("OP_STOP ends the commands after {} bytes, QSIZE is {}", bytes, 4 * words_.size()));
   qread_ = bytes;
   return TOSAIC_ETHOSU_STATUS_END_REACHED;

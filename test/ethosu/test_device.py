@@ -84,7 +84,7 @@ def test_reset_takes_time(library):
     assert npu[ID] == 0 and npu[CONFIG] == 0
     assert npu[STATUS] == R["STATUS_RESETTING"] and npu.words() == "stopped"
     assert npu[ID] and npu[QSIZE] == 0 and npu[PROT] == 3 and npu[CMD] == 0xC
-    assert [code for code, _ in npu.reports] == ["ethosu.resetting"]
+    assert [code for code, _ in npu.reports] == ["npu.resetting"]
 
 
 def test_upper_address_words(library):
@@ -102,7 +102,7 @@ def test_stop_raises_the_interrupt(library):
     npu[CMD] = 0xC | R["CMD_CLEAR_IRQ"] | 0x0080 << 16
     assert npu.line == 0 and npu[STATUS] == 0x0001_0020 and npu[QREAD] == 8
     npu[CMD] = 0xD  # the end is reached
-    assert npu.raised == 1 and npu.reports[-1][0] == "ethosu.end-reached"
+    assert npu.raised == 1 and npu.reports[-1][0] == "npu.end-reached"
     npu[QSIZE] = 8
     assert npu[STATUS] == 0x0001_0000
     npu[CMD] = 0xD
@@ -113,7 +113,7 @@ def test_deferred_runs_show_that_they_run(library):
     npu, driver = bare(library, [STOP], deferred=True)
     assert npu[STATUS] == R["STATUS_RUNNING"] and npu.line == 0 and npu.words() == "running"
     npu[QSIZE] = 8
-    assert npu[QSIZE] == 4 and npu.reports[-1][0] == "ethosu.running"
+    assert npu[QSIZE] == 4 and npu.reports[-1][0] == "npu.running"
     assert npu.work() == 1 and npu.work() == 0 and npu.line == 1 and driver.finish()
     u85, _ = bare(library, [STOP], "ethos-u85-256", deferred=True)
     u85[CMD] = R["CMD_STOP_REQUEST"]
@@ -127,7 +127,7 @@ def fails(npu, driver, bits, words, code, qread=0):
     assert npu[QREAD] == qread
     assert not driver.finish() and npu.line == 0 and npu[STATUS] & bits == bits
     npu[CMD] = 0xD
-    assert npu.reports[-1][0] == "ethosu.fault"
+    assert npu.reports[-1][0] == "npu.fault"
     driver.soft_reset()
     assert npu[STATUS] == 0 and npu.words() == "stopped"
 
@@ -135,7 +135,7 @@ def fails(npu, driver, bits, words, code, qread=0):
 PARSE = "command parse error"
 
 
-@pytest.mark.parametrize("size,code", [(0, "ethosu.command"), (6, "ethosu.command"), (4, "ethosu.no-stop")])
+@pytest.mark.parametrize("size,code", [(0, "npu.queue-size"), (6, "npu.queue-size"), (4, "ethosu.no-stop")])
 def test_bad_size(size, code, library):
     npu, driver = bare(library, [0x10 << 16 | 0x10a, STOP], size=size)  # IFM_WIDTH0_M1, OP_STOP
     fails(npu, driver, R["STATUS_PARSE_ERROR"], PARSE, code, qread=4 if size == 4 else 0)
@@ -143,7 +143,7 @@ def test_bad_size(size, code, library):
 
 def test_words_after_stop_are_reported(library):
     npu, driver = bare(library, [STOP, 0])
-    assert driver.finish() and npu.reports[-1][0] == "ethosu.after-stop" and npu[QREAD] == 4
+    assert driver.finish() and npu.reports[-1][0] == "npu.after-stop" and npu[QREAD] == 4
 
 
 def test_bad_command(library):
@@ -156,12 +156,12 @@ def test_commands_outside_of_memory(library):
     for at, size in ((0x10000000, 4), (0x21000000, 8192)):
         npu, driver = bare(library, [STOP], at=at, size=size)
         fails(npu, driver, R["STATUS_BUS_FAULT"] | R["STATUS_FAULT_INTERFACE"], "bus fault: a read of commands on port 1",
-              "ethosu.bus")
+              "npu.bus")
 
 
 def test_unaligned_addresses(library, program):
     npu, driver = bare(library, [0, STOP], at=0x21000004)
-    fails(npu, driver, R["STATUS_PARSE_ERROR"], PARSE, "ethosu.alignment")
+    fails(npu, driver, R["STATUS_PARSE_ERROR"], PARSE, "npu.alignment")
     made, inputs, _ = program("chain_i8_16", "ethos-u55-128")
     made.bases[1] += 8
     with pytest.raises(device.DriverError, match="BASEP1 is 0x21000008, not a multiple of 16"):

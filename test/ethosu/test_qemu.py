@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Firmware that drives the NPU's registers, in QEMU with device/qemu's plug-in: its bytes are those of this computer."""
+import os
 import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 
 import networks
 import numpy as np
@@ -86,7 +88,8 @@ def test_outputs(target, name, plugin, made, tmp_path):
 def test_the_examples_digits(plugin, tosaic, library, tmp_path):
     """From a .pt2 to the ten numbers that the firmware prints."""
     digits, pte = ROOT / "examples/digits", tmp_path / "digits.pte"
-    call = lambda *words: subprocess.run([tosaic, *words], check=True, capture_output=True, text=True).stdout
+    where = {**os.environ, "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}  # where pip installed vela
+    call = lambda *words: subprocess.run([tosaic, *words], check=True, capture_output=True, text=True, env=where)
     call("compile", digits / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", digits / "digits_samples.npz", "-o", pte)
     call("extract", pte, "-o", tmp_path / "parts")
     payload = next(iter((tmp_path / "parts").glob("forward_delegate0.*"))).read_bytes()
@@ -117,7 +120,7 @@ def test_faults_in_words(plugin, made, tmp_path):
     damaged = payload.replace(program.constants, b"\xff" * len(program.constants))
     code, printed, reports = run(build(tmp_path, damaged, inputs[0].tobytes()), "-plugin", f"{plugin},target=ethos-u55-128")
     assert code == 1 and printed.startswith("stopped; weight decoder fault; interrupt raised")
-    assert "ethosu.weights: command stream, byte" in reports
+    assert "error[ethosu.weights]: command stream, byte" in reports
     code, printed, reports = run(tmp_path / "firmware.elf", "-plugin", f"{plugin},target=ethos-u55-128,quiet=on")
     assert code == 1 and not reports
 

@@ -129,7 +129,7 @@ TEST(Device, TheResetLineEndsItAll) {
   Board board;
   board.open(65, 256);
   board.run(6);
-  EXPECT_EQ(board.code, "ethosu.command");
+  EXPECT_EQ(board.code, "npu.queue-size");
   EXPECT_TRUE(board.read(TOSAIC_ETHOSU_STATUS) & TOSAIC_ETHOSU_STATUS_PARSE_ERROR);
   tosaic_ethosu_device_reset(board.device);
   EXPECT_EQ(board.read(TOSAIC_ETHOSU_STATUS), 0u);

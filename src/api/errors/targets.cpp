@@ -175,6 +175,26 @@ ErrorFamily ethosu() {
           }};
 }
 
+ErrorFamily npu() {
+  return {"npu",
+          "firmware uses the registers of the simulated NPU as the chip does not allow",
+          "read STATUS, which has the fault, and the message, which has the address",
+          "$ qemu-system-arm -M mps3-an547 -kernel firmware.elf -plugin tosaic_npu.so\n"
+          "tosaic_npu: error[npu.bus]: the 336 bytes of commands at 0x20000000 cannot be read",
+          {
+              {"after-stop", "words follow OP_STOP; they are not run"},
+              {"alignment", "commands or a region do not begin at a multiple of 16 bytes"},
+              {"bus", "there is no memory, or none that can be written"},
+              {"end-reached", "a run is started although the end of the commands is reached",
+               "write QBASE and QSIZE before CMD"},
+              {"fault", "a run is started although STATUS has a fault", "reset the NPU"},
+              {"memory", "the process has no more memory"},
+              {"queue-size", "QSIZE is no whole number of words"},
+              {"resetting", "a register is written during the reset", "wait until STATUS says that the reset is over"},
+              {"running", "a register is written during a run", "wait for the interrupt"},
+          }};
+}
+
 ErrorFamily ethos_u() {
   return {"ethos-u",
           "a TOSA operator is beyond what the NPU or Vela takes: ethos-u.OPERATOR.RULE",
@@ -200,7 +220,7 @@ ErrorFamily spec() {
 }  // namespace
 
 std::vector<ErrorFamily> errors_of_targets() {
-  return {c(), firmware(), target(), pack(), board(), self_check(), vela(), ethosu(), ethos_u(), spec()};
+  return {c(), firmware(), target(), pack(), board(), self_check(), vela(), ethosu(), npu(), ethos_u(), spec()};
 }
 
 }  // namespace tosaic
