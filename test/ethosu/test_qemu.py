@@ -42,13 +42,13 @@ def payload_of(program):
                                         (b"vela_end_stream", b"")))
 
 
-def build(folder, payload, given):
+def build(folder, payload, given, *options):
     """firmware.elf with these bytes inside."""
     (folder / "payload.bin").write_bytes(payload)
     (folder / "input.bin").write_bytes(given)
     words = folder / "status_text.o"
     subprocess.run(["arm-none-eabi-g++", *ARM, "-fno-exceptions", "-fno-rtti", "-c", ROOT / "src/ethosu_device/status_text.cpp", "-o", words], check=True)
-    subprocess.run(["arm-none-eabi-gcc", *ARM, f'-DPAYLOAD="{folder}/payload.bin"', f'-DINPUT="{folder}/input.bin"', "-nostdlib",
+    subprocess.run(["arm-none-eabi-gcc", *ARM, *options, f'-DPAYLOAD="{folder}/payload.bin"', f'-DINPUT="{folder}/input.bin"', "-nostdlib",
                     SOURCES / "npu.c", words, "-T", SOURCES / "npu.ld", "-lgcc", "-o", folder / "firmware.elf"], check=True)
     return folder / "firmware.elf"
 
@@ -75,11 +75,11 @@ def made(library, workspace):
     return once
 
 
-@pytest.mark.parametrize("name", ["chain_i8_16", "conv_i8_4x6x70_40_k3x3_s11_d11"])
+@pytest.mark.parametrize("name,options", [("table_i8", []), ("conv_i8_4x6x70_40_k3x3_s11_d11", ["-DBY_INTERRUPT"])], ids=["polled", "interrupt"])
 @pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
-def test_outputs(target, name, plugin, made, tmp_path):
+def test_outputs(target, name, options, plugin, made, tmp_path):
     program, inputs, expected = made(name, target)
-    elf = build(tmp_path, payload_of(program), inputs[0].tobytes())
+    elf = build(tmp_path, payload_of(program), inputs[0].tobytes(), *options)
     code, printed, reports = run(elf, "-plugin", f"{plugin},target={target}")
     assert code == 0 and not reports
     assert np.array(printed.split(), np.int8).tobytes() == expected[0]
@@ -123,6 +123,15 @@ def test_faults_in_words(plugin, made, tmp_path):
     assert "error[ethosu.weights]: command stream, byte" in reports
     code, printed, reports = run(tmp_path / "firmware.elf", "-plugin", f"{plugin},target=ethos-u55-128,quiet=on")
     assert code == 1 and not reports
+
+
+@pytest.mark.parametrize("by", [[], ["-DBY_INTERRUPT"]], ids=["polled", "interrupt"])
+def test_the_cores_own_memory_is_not_on_the_bus(by, plugin, made, tmp_path):
+    program, inputs, _ = made("conv_i8_4x6x70_40_k3x3_s11_d11", "ethos-u55-128")
+    elf = build(tmp_path, payload_of(program), inputs[0].tobytes(), '-DSCRATCH=".private"', *by)
+    code, printed, reports = run(elf, "-plugin", f"{plugin},target=ethos-u55-128")
+    assert code == 1 and printed.startswith("stopped; bus fault: an OFM write on port 0")
+    assert "error[ethosu.out-of-region]" in reports and "BASEP1 is 0x200" in reports
 
 
 def test_no_npu(plugin, made, tmp_path):

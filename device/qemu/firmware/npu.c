@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs one payload on the NPU by its registers, and prints the output's bytes: no runtime, no driver, no library. The
- * payload is what `tosaic extract` writes of an Ethos-U program; PAYLOAD and INPUT name the files at build. */
+ * payload is what `tosaic extract` writes of an Ethos-U program; PAYLOAD and INPUT name the files at build. With
+ * BY_INTERRUPT the core sleeps until the NPU's interrupt instead of asking STATUS; SCRATCH is the section of its memory. */
 #include "tosaic/ethosu_registers.h"
 
 #define NPU(offset) (*(volatile uint32_t*)(0x48102000u + (offset)))
@@ -10,8 +11,11 @@
 EMBED(payload, PAYLOAD);
 EMBED(input, INPUT);
 extern const uint8_t payload[], input[];
-static uint8_t scratch[1 << 20] __attribute__((section(".npu_scratch"), aligned(16)));
-static uint8_t fast_scratch[1 << 19] __attribute__((section(".npu_scratch"), aligned(16)));
+#ifndef SCRATCH
+#define SCRATCH ".npu_scratch"
+#endif
+static uint8_t scratch[1 << 18] __attribute__((section(SCRATCH), aligned(16)));
+static uint8_t fast_scratch[1 << 17] __attribute__((section(SCRATCH), aligned(16))); /* of a U65's programs */
 extern uint32_t stack_top[];
 
 static int semihost(int operation, const void* argument) {
@@ -43,6 +47,28 @@ static const uint32_t* block(char letter) {
   return (const uint32_t*)(at + 32);
 }
 
+#ifdef BY_INTERRUPT
+enum { npu_interrupt = 56 };
+static volatile int done;
+
+static void finished(void) {
+  NPU(TOSAIC_ETHOSU_CMD) = TOSAIC_ETHOSU_CMD_CLEAR_IRQ;
+  done = 1;
+}
+
+static void start_and_wait(void) {
+  ((volatile uint32_t*)0xe000e100)[npu_interrupt / 32] = 1u << npu_interrupt % 32; /* enabled in the NVIC */
+  NPU(TOSAIC_ETHOSU_CMD) = TOSAIC_ETHOSU_CMD_RUN;
+  while (!done) __asm__ volatile("wfe");
+  if (NPU(TOSAIC_ETHOSU_STATUS) & TOSAIC_ETHOSU_STATUS_IRQ) print("the interrupt stays\n"), finish(3);
+}
+#else
+static void start_and_wait(void) {
+  NPU(TOSAIC_ETHOSU_CMD) = TOSAIC_ETHOSU_CMD_RUN;
+  while (!(NPU(TOSAIC_ETHOSU_STATUS) & TOSAIC_ETHOSU_STATUS_IRQ)) {}
+}
+#endif
+
 void reset(void) {
   const uint32_t *words = block('c') + 1, *in = block('i') + 1, *out = block('o') + 1, *at;
   const uint8_t* weights = (const uint8_t*)block('w');
@@ -60,9 +86,8 @@ void reset(void) {
   NPU(TOSAIC_ETHOSU_QSIZE) = bytes;
   NPU(TOSAIC_ETHOSU_BASEP + 0) = (uint32_t)weights;
   NPU(TOSAIC_ETHOSU_BASEP + 8) = (uint32_t)scratch;
-  NPU(TOSAIC_ETHOSU_BASEP + 16) = (uint32_t)fast_scratch; /* of a U65's programs */
-  NPU(TOSAIC_ETHOSU_CMD) = TOSAIC_ETHOSU_CMD_RUN;
-  while (!(NPU(TOSAIC_ETHOSU_STATUS) & TOSAIC_ETHOSU_STATUS_IRQ)) {}
+  NPU(TOSAIC_ETHOSU_BASEP + 16) = (uint32_t)fast_scratch;
+  start_and_wait();
 
   const uint32_t status = NPU(TOSAIC_ETHOSU_STATUS);
   if (status & TOSAIC_ETHOSU_STATUS_FAULTS || !(status & TOSAIC_ETHOSU_STATUS_END_REACHED)) {
@@ -75,4 +100,9 @@ void reset(void) {
   print("\n"), finish(0);
 }
 
-__attribute__((section(".vectors"), used)) static const void* const vectors[16] = {stack_top, reset};
+__attribute__((section(".vectors"), used)) static const void* const vectors[16 + 96] = {
+    stack_top, reset,
+#ifdef BY_INTERRUPT
+    [16 + npu_interrupt] = finished,
+#endif
+};
