@@ -4,6 +4,7 @@ bytes that tosaic's own runtime makes."""
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 
 import numpy as np
@@ -118,6 +119,16 @@ int main(void) {{
     first = subprocess.run([tosaic, "run", tmp_path / "net.pte", "--input", stacked, "--output-dir", tmp_path], capture_output=True, text=True)
     assert first.returncode == 0, first.stderr
     np.testing.assert_allclose(np.load(tmp_path / "output_0.npy").ravel(), got[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(shutil.which("vela") is None, reason="vela is missing: make vela installs it")
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u85-256"])
+@pytest.mark.parametrize("name", ["digits", "mixed"])
+def test_with_an_npu(name, target, tosaic, nets, tmp_path):
+    """The simulator in the NPU's place; of `mixed` a part of the model is C."""
+    emit(tosaic, *nets(name), tmp_path, target=target)
+    library = pathlib.Path(tosaic).parent.parent / "src/libtosaic_ethosu_c.so"
+    self_test(tmp_path, name, "-DTOSAIC_NPU_SIMULATOR", f"-I{ROOT / 'include'}", f"-Wl,-rpath,{library.parent}", sources=[library])
 
 
 def test_memory_is_told(tosaic, nets, tmp_path):
