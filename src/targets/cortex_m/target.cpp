@@ -26,7 +26,6 @@ Target cortex_m(std::string name, std::string summary) {
                 .emit = emit_tosa};
   target.spec.product = &product;
   target.in_place = true;
-  target.options = {external_weights()};
   return target;
 }
 
