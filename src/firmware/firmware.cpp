@@ -15,7 +15,6 @@
 namespace tosaic::firmware {
 namespace {
 
-using c_source::c_element;
 using c_source::c_type;
 using c_source::ConstantArray;
 
