@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "ir/tosa_operators.h"
 #include "plan/groups.h"
@@ -57,6 +58,7 @@ class Planning {
       if (!taken_[n]) return located(no_kernel(graph_.nodes[n]), graph_.nodes[n].loc);
     std::sort(steps_.list.begin(), steps_.list.end(),
               [](const Step& a, const Step& b) { return a.nodes.back() < b.nodes.back(); });
+    TOSAIC_CHECK(reads_what_is_stored());
     return std::move(steps_);
   }
 
@@ -174,6 +176,42 @@ class Planning {
     return finish({n}, n, row.by_strides, [&](const Finish& end) { return row.make(work_, graph_.nodes[n], end); });
   }
 
+  // Does a step so far read the memory, which may be behind nodes that it looked through? Somebody has to store it
+  // then.
+  bool is_read(ValueId v) const {
+    for (auto n = uses_.producer[v]; n >= 0 && is_view(uses_.node(static_cast<std::uint32_t>(n)));
+         n = uses_.producer[v])
+      v = uses_.node(static_cast<std::uint32_t>(n)).inputs[0];
+    return is_read_in_some_view(v);
+  }
+  bool is_read_in_some_view(ValueId v) const {
+    return read_[v] || std::ranges::any_of(uses_.users[v], [&](std::uint32_t u) {
+             return is_view(graph_.nodes[u]) && is_read_in_some_view(graph_.nodes[u].outputs[0]);
+           });
+  }
+  // Of what an epilogue leaves inside of the dispatch: all but its last result.
+  bool is_read_before_end(ValueId root, const std::vector<std::uint32_t>& epilogue) const {
+    return is_read(root) || std::any_of(epilogue.begin(), std::prev(epilogue.end()),
+                                        [&](std::uint32_t n) { return is_read(graph_.nodes[n].outputs[0]); });
+  }
+  // Every step reads what is given, constant or stored by another one: what nobody stores is memory of something else.
+  Status reads_what_is_stored() const {
+    const auto memory_of = [&](ValueId v) {
+      for (auto n = uses_.producer[v]; n >= 0 && is_view(uses_.node(static_cast<std::uint32_t>(n)));
+           n = uses_.producer[v])
+        v = uses_.node(static_cast<std::uint32_t>(n)).inputs[0];
+      return v;
+    };
+    std::vector<bool> stored(graph_.values.size(), false);
+    for (const Step& step : steps_.list)
+      for (ValueId v : step.writes) stored[memory_of(v)] = true;
+    for (const Step& step : steps_.list)
+      for (ValueId v : step.reads)
+        if (const ValueId memory = memory_of(v); uses_.producer[memory] >= 0 && !stored[memory])
+          return internal_error("a shader reads '" + graph_[v].name + "', which none stores");
+    return {};
+  }
+
   // Nodes of which `last` makes the result, by a kernel that `make` makes with as much of what follows as it takes.
   bool finish(const std::vector<std::uint32_t>& nodes, std::uint32_t last, bool by_strides,
               const std::function<MadeList(const Finish&)>& make) {
@@ -188,12 +226,13 @@ class Planning {
       return true;
     };
     const bool fused = plan::longest_epilogue(uses_, fusing(), root, [&](const auto& epilogue) {
+      if (is_read_before_end(root, epilogue)) return false;
       const plan::Expression expression = plan::expression_of(graph_, epilogue);
       return with(Finish(root, &expression), epilogue);
     });
     if (fused) return true;
     // With a movement of all that it makes, which is the only one that reads it.
-    if (const auto user = by_strides ? uses_.only_user(root) : std::nullopt)
+    if (const auto user = by_strides && !is_read(root) ? uses_.only_user(root) : std::nullopt)
       if (const auto strided = find_strided_result(graph_, root, graph_[result].type.shape, graph_.nodes[*user]))
         if (with(Finish(strided->value, Finish::Strides{strided->batches, strided->rows}), {*user})) {
           not_stored(result);
@@ -224,12 +263,16 @@ class Planning {
       };
       const ValueId root = skip_views(uses_, next.outputs[0]);
       const bool ended = plan::longest_epilogue(uses_, fusing(), root, [&](const auto& epilogue) {
+        if (is_read_before_end(root, epilogue)) return false;
         const plan::Expression expression = plan::expression_of(graph_, epilogue);
         return ends(root, &expression, epilogue);
       });
       return ended || ends(next.outputs[0], nullptr, {});
     };
+    if (is_read(node.outputs[0])) return false;
     const bool taken = plan::longest_epilogue(uses_, fusing(), node.outputs[0], [&](const auto& epilogue) {
+      if (std::ranges::any_of(epilogue, [&](std::uint32_t m) { return is_read(graph_.nodes[m].outputs[0]); }))
+        return false;
       const plan::Expression expression = plan::expression_of(graph_, epilogue);
       std::vector<std::uint32_t> nodes{n};
       nodes.insert(nodes.end(), epilogue.begin(), epilogue.end());

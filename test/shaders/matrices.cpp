@@ -145,6 +145,26 @@ TEST(Matrices, AttentionIsOneDispatch) {
   }
 }
 
+// Queries of a product of their own, which are scaled behind it: attention multiplies by the factor itself, and reads
+// what the product stores.
+TEST(Matrices, AttentionReadsQueriesBeforeTheyAreScaled) {
+  constexpr std::int64_t places = 48, count = 2, width = 32, all = count * width;
+  Net net(13);
+  const ValueId x = net.input(DType::f32, {1, 1, places, all}, -0.3, 0.3), none = net.zero(DType::f32);
+  const auto part = [&](const Sizes& order, double factor) {
+    ValueId four = shaped(net, plain(net, x, all, {1, 1}, {0, 0, 0, 0}, {1, 1}), {1, places, count, width});
+    if (factor != 1) four = product(net, four, net.constant(DType::f32, {1, 1, 1, 1}, factor, factor));
+    const ValueId moved = net.node("transpose", {four}, {{"perms", order}});
+    return shaped(net, moved, order[2] == 3 ? Sizes{count, width, places} : Sizes{count, places, width});
+  };
+  const ValueId q = part({0, 2, 1, 3}, 0.125), k = part({0, 2, 3, 1}, 1), v = part({0, 2, 1, 3}, 1);
+  net.output(
+      net.node("abs", {net.node("matmul", {softmax(net, net.node("matmul", {q, k, none, none})), v, none, none})}));
+  const auto& dispatches = compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches;
+  EXPECT_EQ(std::ranges::count(dispatches, "attention", &vulkan_program::Dispatch::kernel), 1);
+  expect_computed(net, {1e-2, 1e-2}, true, shaders::Precision::fp16);
+}
+
 // What is seen on the way, or read in another form, is computed as the graph says.
 TEST(Matrices, AttentionThatIsSeen) {
   const auto seen = [](Net& net, ValueId scores) {
