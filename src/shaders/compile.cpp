@@ -57,9 +57,9 @@ class Constants {
 
 class Assembly {
  public:
-  Assembly(const Graph& graph, Precision precision)
+  Assembly(const Graph& graph, Precision precision, const KeptWide& wide)
       : given_(graph),
-        halves_(precision == Precision::fp16 ? std::optional(in_half_precision(graph)) : std::nullopt),
+        halves_(precision == Precision::fp16 ? std::optional(in_half_precision(graph, wide)) : std::nullopt),
         graph_(halves_ ? *halves_ : graph),
         uses_(graph_),
         largest_(graph_) {
@@ -234,9 +234,9 @@ class Assembly {
 }  // namespace
 
 Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
-                                        Precision precision, bool* keeps_f16) {
+                                        Precision precision, bool* keeps_f16, const KeptWide& wide) {
   const std::optional<Graph> raised = raise_quantised(graph);
-  Assembly assembly(raised ? *raised : graph, precision);
+  Assembly assembly(raised ? *raised : graph, precision, wide);
   auto made = assembly.make(tiers);
   if (keeps_f16) *keeps_f16 = assembly.keeps_f16();
   return made;

@@ -7,6 +7,7 @@
 #include "formats/vulkan_program/vulkan_program.h"
 #include "ir/graph.h"
 #include "ops/definitions/tosa_op.h"
+#include "shaders/half_precision.h"
 
 namespace tosaic::shaders {
 
@@ -23,6 +24,7 @@ enum class Precision : std::uint8_t { fp32, fp16 };
 // With these tiers. Errors: vulkan.no-kernel and its like, with the node's location. `keeps_f16`: whether any value of
 // f32 is kept in 16 bits; programs of quantised values or of f16 have none.
 Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
-                                        Precision precision = Precision::fp32, bool* keeps_f16 = nullptr);
+                                        Precision precision = Precision::fp32, bool* keeps_f16 = nullptr,
+                                        const KeptWide& wide = {});
 
 }  // namespace tosaic::shaders

@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "ir/tosa_operators.h"
 #include "ops/definitions/extension.h"
+#include "ops/definitions/tosa_op.h"
+#include "plan/uses.h"
+#include "shaders/quantised_weights.h"
 #include "shaders/steps.h"
 
 namespace tosaic::shaders {
@@ -42,12 +46,68 @@ Bytes f16_of(const Bytes& numbers) {
   return constant_bytes(DType::f16, std::span<const double>(values));
 }
 
+// Does a convolution or a product read it, where it lies or moved?
+class ReadByProducts {
+ public:
+  explicit ReadByProducts(const Graph& graph) : read_(graph.values.size(), false) {
+    for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+      const tosa::Op* op = tosa::find(node->op);
+      const bool moves = op && op->keeps_scales() && read_[node->outputs[0]];
+      if (moves || has_weights(*node))
+        for (ValueId v : node->inputs) read_[v] = true;
+    }
+  }
+  bool operator()(ValueId v) const { return read_[v]; }
+
+ private:
+  std::vector<bool> read_;
+};
+
+// Sums of two computed tensors, and what they are added to where others read it as well.
+std::vector<ValueId> running_sums(const Graph& graph) {
+  const ReadByProducts read(graph);
+  const plan::Uses uses(graph);
+  std::vector<ValueId> found;
+  for (const Node& node : graph.nodes) {
+    if (node.op != tosa::op::add || graph[node.outputs[0]].type.dtype != DType::f32) continue;
+    const Shape& shape = graph[node.outputs[0]].type.shape;
+    const bool of_two = std::ranges::all_of(
+        node.inputs, [&](ValueId v) { return !graph[v].is_constant() && graph[v].type.shape == shape; });
+    if (!of_two || read(node.outputs[0])) continue;
+    found.push_back(node.outputs[0]);
+    for (ValueId v : node.inputs)
+      if (uses.users[v].size() > 1 && !read(v)) found.push_back(v);
+  }
+  return found;
+}
+
+bool is_named(const Graph& graph, const Node& node, ValueId v, const std::string& name) {
+  if (graph[v].name == name || graph[v].name.starts_with(name + ".")) return true;
+  if (!node.loc) return false;
+  const std::string& module = node.loc->module_path;
+  return node.loc->name == name || module == name || module.starts_with(name + ".");
+}
+
 }  // namespace
 
-Graph in_half_precision(const Graph& graph) {
+std::vector<std::string> names_of_nothing(const Graph& graph, const KeptWide& wide) {
+  std::vector<std::string> left = wide.names;
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.outputs)
+      std::erase_if(left, [&](const std::string& name) { return is_named(graph, node, v, name); });
+  return left;
+}
+
+Graph in_half_precision(const Graph& graph, const KeptWide& wide) {
   Graph made = graph;
   Memories memories(graph);
   std::vector<bool> stays(graph.values.size(), false);
+  if (wide.sums)
+    for (ValueId v : running_sums(graph)) stays[memories.of(v)] = true;
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.outputs)
+      if (std::ranges::any_of(wide.names, [&](const std::string& name) { return is_named(graph, node, v, name); }))
+        stays[memories.of(v)] = true;
   for (const auto* list : {&graph.inputs, &graph.outputs})
     for (ValueId v : *list) stays[memories.of(v)] = true;
   // Scales of rows of quantised values, and their zero points.
@@ -69,6 +129,34 @@ Graph in_half_precision(const Graph& graph) {
     made[weights].constant = f16_of(graph[weights].constant);
   }
   return made;
+}
+
+Result<Graph> stored_in_half_precision(const Graph& graph, const KeptWide& wide, vulkan_program::TierId tier) {
+  const std::optional<Graph> raised = raise_quantised(graph);
+  const Graph halves = in_half_precision(raised ? *raised : graph, wide);
+  const plan::Uses uses(halves);
+  QuantisedMatrices matrices;
+  TOSAIC_TRY(const Steps steps, steps_of({halves, uses, tier, true, nullptr, &matrices}));
+  Graph stored = graph;
+  const auto take = [&](ValueId v) {
+    if (v >= graph.values.size() || halves[v].name != graph[v].name) return;  // of the raised form alone
+    if (halves[v].type.dtype == graph[v].type.dtype) return;
+    stored[v].type.dtype = halves[v].type.dtype;
+    stored[v].constant = halves[v].constant;
+  };
+  for (const Step& step : steps.list) {
+    std::ranges::for_each(step.writes, take);
+    std::set<ValueId> inside;
+    for (std::uint32_t n : step.nodes) {
+      const Node& node = halves.nodes[n];
+      if (has_weights(node)) {
+        if (halves[node.inputs[1]].is_constant()) take(node.inputs[1]);
+        if (inside.contains(node.inputs[0])) take(node.inputs[0]);
+      }
+      inside.insert(node.outputs.begin(), node.outputs.end());
+    }
+  }
+  return stored;
 }
 
 }  // namespace tosaic::shaders

@@ -69,6 +69,11 @@ struct Target {
   // The payload of one lowered and tidied region. `options` have passed those below, their defaults filled in.
   Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const Options& options,
                           const Destination& to) = nullptr;
+  // A graph of the same values, each with the type in which the device keeps it, where that is narrower than the
+  // graph's: constants have what is left of them. nullptr: all are kept as the graph has them.
+  Result<Graph> (*kept)(const Graph& tosa, const Options& options) = nullptr;
+  std::string narrowing = {};    // the option that makes floats narrower so
+  std::string keep_option = {};  // that names what then stays as it is
   // Can it be made here, with these options? Asked before anything is computed. nullptr: always.
   Status (*ready)(const Target& target, const Options& options) = nullptr;
   std::vector<OptionInfo> options = {};  // that this target alone, or its family, understands

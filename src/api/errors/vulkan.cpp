@@ -29,6 +29,7 @@ ErrorFamily vulkan() {
               {"dtype", "there are no shaders for this type", without_shader},
               {"failed", "a function of Vulkan failed"},
               {"feature", "the device lacks a feature that a shader needs"},
+              {"keep-f32", "--vulkan-keep-f32 names nothing of the program", "name nodes or modules of it"},
               {"limit", "a shader exceeds a limit of the device"},
               {"lost", "the Vulkan device was lost while it ran"},
               {"memory", "the device does not have enough memory"},
