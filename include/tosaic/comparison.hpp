@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a program loses accuracy when its floats become integers: what `compare` (compile.hpp) gives.
+// Where a program loses accuracy when its floats become integers or narrower floats: what `compare` (compile.hpp)
+// gives.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -28,7 +29,8 @@ struct TensorError {
 
 // Why a layer loses accuracy, where that is known.
 struct LossReason {
-  std::string kind;      // "clipped", "outlier-channel", "unused-range", "product", "weights"
+  std::string kind;      // "clipped", "outlier-channel", "unused-range", "product", "weights"; of narrow floats
+                         // "overflow", "denormal", "operands", "weights"
   std::string sentence;  // "channel 3 reaches 12 times as far as the median of the others"
   std::string remedy;    // an option to paste, as the command line takes it: "--override 'conv2d: int16x8'"
 };
@@ -41,7 +43,7 @@ struct ComparedLayer {
   std::vector<std::string> ops;     // "aten.conv2d.default", then what bounds it
   std::string module, place;        // "features.3.conv", "model.py:6"
   std::string where;                // both in short, for tables: "features.3.conv, model.py:6"
-  std::string type;                 // "i8", "i16", "f32"
+  std::string type;                 // as it is kept: "i8", "i16", "f16", "f32"
   std::vector<std::int64_t> shape;  //
   bool delegated = false;           // the target runs it, not the host
   TensorError accumulated;          // of all that was computed up to here
@@ -55,6 +57,7 @@ struct ComparedLayer {
 struct ComparedOutput {
   std::string name, type;
   TensorError error;
+  std::optional<TensorError> on_device;  // of what the device gives, where it was asked
 };
 
 // Where labels are given: in how many rows of the first output the largest element is the label's. A row of one element
@@ -66,7 +69,8 @@ struct RightAnswers {
 };
 
 struct Comparison {
-  std::string model, target, scheme;  // "int8"
+  std::string model, target, scheme;  // "int8"; of floats the narrowest: "f16"
+  std::string device;                 // that the program was run on, too; empty: none
   std::size_t samples = 0;
   std::optional<RightAnswers> right;
   std::vector<ComparedOutput> outputs;

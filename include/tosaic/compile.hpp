@@ -61,6 +61,7 @@ struct Evaluation {
 
   SampleSource samples;
   std::vector<std::int64_t> labels;
+  bool on_device = false;  // of programs that stay floats: run on this machine's device, too (compare)
 };
 // From a .npz as read_samples takes it, with an array of integers called "labels". Errors: those of read_samples,
 // compare.labels.
@@ -184,10 +185,10 @@ TOSAIC_API Result<PrintedPlan> plan(const Program& program, const std::string& t
 TOSAIC_API Result<std::string> annotation(const Program& program, const std::string& target,
                                           const Options& options = {}, bool in_pieces = true);
 
-// Where the program loses accuracy in integers, layer by layer: `compile` with the same arguments, held against the
-// float program. What is compared is the integer TOSA that the target would be given, run on the CPU; what stays float
-// is compared, too. `shown`: what to compare on; without samples the first 8 of those that it is calibrated with.
-// Errors: those of `compile` before it emits, compare.*.
+// Where the program loses accuracy in integers or in narrower floats, layer by layer: `compile` with the same
+// arguments, held against the program in f32. What is compared is the TOSA that the target would be given, rounded
+// where the device rounds, run on the CPU; what stays as it is is compared, too. `shown`: what to compare on; without
+// samples the first 8 of those that it is calibrated with. Errors: those of `compile` before it emits, compare.*.
 TOSAIC_API Result<Comparison> compare(const Program& program, const std::string& target, const Options& options = {},
                                       const Callbacks& callbacks = {}, const SampleSource& samples = {},
                                       const Evaluation& shown = {});

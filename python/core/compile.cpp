@@ -163,25 +163,26 @@ void bind_compile(nb::module_& m) {
   m.def(
       "compare",
       [](const Program& program, const std::string& target, const nb::dict& options, nb::object progress,
-         const nb::dict& samples, const nb::dict& shown, const std::vector<std::int64_t>& labels) {
+         const nb::dict& samples, const nb::dict& shown, const std::vector<std::int64_t>& labels, bool on_device) {
         const Options how = options_of(options);
         Calls calls(program, std::move(progress), samples), others(program, nb::none(), shown);
         auto found = unlocked([&] {
-          return compare(program, target, how, calls.callbacks(), calls.only_samples(),
-                         {others.only_samples(), labels});
+          Evaluation on(others.only_samples(), labels);
+          on.on_device = on_device;
+          return compare(program, target, how, calls.callbacks(), calls.only_samples(), on);
         });
         others.rethrow();
         Comparison value = calls.end(std::move(found));
         return nb::make_tuple(std::move(value), calls.said);
       },
       nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("progress").none(), nb::arg("samples"),
-      nb::arg("shown"), nb::arg("labels"),
+      nb::arg("shown"), nb::arg("labels"), nb::arg("on_device"),
       nb::sig("def compare(program: Program, target: str, options: dict[str, list[str]], "
               "progress: collections.abc.Callable[[str, int, int], object] | None, "
               "samples: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
               "tuple[int, ...] | None]]]] | str], "
               "shown: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
-              "tuple[int, ...] | None]]]] | str], labels: collections.abc.Sequence[int]) "
+              "tuple[int, ...] | None]]]] | str], labels: collections.abc.Sequence[int], on_device: bool) "
               "-> tuple[Comparison, list[Diagnostic]]"),
       "The comparison, and what was said. Samples as of `compile`; `shown`: those to compare on, "
       "with their labels, which may be none.");

@@ -183,13 +183,15 @@ class Artifact:
 
     __call__ = run
 
-    def compare(self, samples: Any = None, *, labels: Any = None, progress: bool | None = None) -> Comparison:
+    def compare(self, samples: Any = None, *, labels: Any = None, on_device: bool = False,
+                progress: bool | None = None) -> Comparison:
         """Where it loses accuracy, layer by layer: `tosaic.compare` with the arguments that it was compiled with. The
         program is calibrated again, so `calibration` must not have been an iterator.
 
         Args:
             samples: what to compare on, as `calibration` of `compile`; None: the first 8 samples of the calibration.
             labels: of these samples, as `tosaic.compare` takes them.
+            on_device: as `tosaic.compare` takes it.
 
         Raises:
             Error: compare.*, and what `tosaic.compare` raises.
@@ -197,7 +199,7 @@ class Artifact:
         if self._compared is None:
             raise Error(code="compare.calibration", message="it is not known how the artifact was compiled",
                         help="tosaic.compare(model, ..., calibration=[...])")
-        return self._compared(samples, labels, progress)
+        return self._compared(samples, labels, progress, on_device)
 
     def __repr__(self) -> str:
         return f"<tosaic.Artifact {self.summary}>"

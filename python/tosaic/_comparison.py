@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a program loses accuracy in integers: what `compare` gives."""
+"""Where a program loses accuracy in integers or 16-bit floats: what `compare` gives."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
 
 class Comparison:
-    """A quantised program held against its floats. It prints as a table of the worst layers; `text(0)` has all.
+    """A program, quantised or in 16-bit floats, held against its floats in f32. It prints as a table of the worst layers;
+    `text(0)` has all.
 
     Attributes:
-        outputs: one dict per output: name, type, accumulated.
-        layers: one dict per call of the quantised program, the worst own error first: value, node, ops, module, place,
+        outputs: one dict per output: name, type, accumulated, on_device (None: it was not asked).
+        layers: one dict per call of the program, the worst own error first: value, node, ops, module, place,
             type, shape, delegated, own, accumulated, saturated, range_used, reasons.
+        device: on which the program was run, too; None: on none.
         samples: how many it was compared on.
         top1: where labels were given, a dict: labels (how many), percent and percent_in_floats of them that are right.
 
@@ -29,6 +31,7 @@ class Comparison:
 
     outputs: list[dict[str, Any]]
     layers: list[dict[str, Any]]
+    device: str | None
     samples: int
     top1: dict[str, Any] | None
 
@@ -36,7 +39,7 @@ class Comparison:
         self._core = core
         content = json.loads(core.json())
         self.outputs, self.layers, self.samples = content["outputs"], content["layers"], content["samples"]
-        self.top1 = content["top1"]
+        self.device, self.top1 = content["device"], content["top1"]
 
     def text(self, limit: int = 20) -> str:
         """The table of so many layers; 0: of all."""

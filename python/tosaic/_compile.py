@@ -116,34 +116,36 @@ def _kept(calibration: Any) -> Any:
 
 
 def _compared(program: Program, target: str, options: dict[str, list[str]], calibration: Any, samples: Any,
-              labels: Any, progress: bool | None, stacklevel: int = 4) -> Comparison:
+              labels: Any, progress: bool | None, on_device: bool = False, stacklevel: int = 4) -> Comparison:
     if isinstance(calibration, Iterator):
         raise Error(code="compare.calibration", message="the calibration was an iterator, which is used up",
                     help="give compile a list: calibration=list(...); or tosaic.compare(model, ..., calibration=...)")
     with bar_for(progress) as bar:
         core, said = _core.compare(program._core, target, options, bar, samples_for(calibration, program),
-                                   samples_for(samples, program), _integers(labels))
+                                   samples_for(samples, program), _integers(labels), on_device)
     tell(said, stacklevel=stacklevel)
     return Comparison(core)
 
 
 @_in_either_order
 def compare(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, calibration: Any = None, samples: Any = None,
-            labels: Any = None, example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None,
-            progress: bool | None = None,
+            labels: Any = None, on_device: bool = False, example_kwargs: dict[str, Any] | None = None,
+            dynamic_shapes: Any = None, progress: bool | None = None,
             **options: Unpack[CompileOptions]) -> Comparison:
-    """Where the program loses accuracy in integers, layer by layer, and which option helps. Arguments as of `compile`.
+    """Where the program loses accuracy in integers or 16-bit floats, layer by layer, and which option helps. Arguments as
+    of `compile`.
 
     Args:
         samples: what to compare on, in the form of `calibration`; None: the first 8 samples of the calibration.
         labels: classes of the samples, integers: which element along the last axis of the first output should be the
             largest. One for each sample, or for each row of each.
+        on_device: run a program that stays floats on this machine's device as well, and compare its outputs.
 
     Raises:
         Error: compare.*, program.*, target.unknown, option.*, calibrate.*, quantise.*.
     """
     program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
-    return _compared(program, target, options_of(options), _kept(calibration), samples, labels, progress)
+    return _compared(program, target, options_of(options), _kept(calibration), samples, labels, progress, on_device)
 
 
 @_in_either_order

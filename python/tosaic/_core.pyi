@@ -410,7 +410,7 @@ class Comparison:
     def json(self) -> str:
         """All of it."""
 
-def compare(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], shown: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], labels: Sequence[int]) -> tuple[Comparison, list[Diagnostic]]:
+def compare(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], shown: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str], labels: Sequence[int], on_device: bool) -> tuple[Comparison, list[Diagnostic]]:
     """
     The comparison, and what was said. Samples as of `compile`; `shown`: those to compare on, with their labels, which may be none.
     """

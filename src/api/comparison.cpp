@@ -1,23 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program held against its floats: the entry, and the errors of its samples.
 #include <filesystem>
+#include <optional>
+#include <vector>
 
 #include "api/artifact.h"
 #include "api/compile_options.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "pipeline/pipeline.h"
+#include "tosaic/session.hpp"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic {
+namespace {
+
+// The program as it would be written, loaded on its device.
+Result<Session> on_its_device(const Program& program, const std::string& target, const Options& options,
+                              const CompileOptions& how) {
+  if (how.in_integers() || how.target.device.empty())
+    return error("compare.device", how.in_integers()
+                                       ? "integers come out of a device as out of the comparison, bit for bit"
+                                       : how.target.name + " says of no device what runs its programs")
+        .hint("leave --on-device out");
+  Callbacks silent;
+  silent.message = [](const Diagnostic&) {};
+  TOSAIC_TRY(const Artifact artifact, compile(program, target, options, silent, SampleSource()));
+  return Session::load(artifact, {.device = how.target.device});
+}
+
+Result<std::vector<Tensor>> results_of(Session& session, const std::vector<Tensor>& sample) {
+  std::vector<InputTensor> inputs;
+  for (const Tensor& x : sample) inputs.push_back({x.data.data(), x.type.dtype, x.type.shape.sizes()});
+  TOSAIC_TRY(const std::vector<Output> outputs, session.run(inputs));
+  std::vector<Tensor> results;
+  for (const Output& y : outputs)
+    if (y.tensor) results.push_back({{y.tensor->dtype, Shape(y.tensor->sizes), {}}, y.tensor->data});
+  return results;
+}
+
+}  // namespace
 
 Result<Comparison> compare(const Program& program, const std::string& target, const Options& options,
                            const Callbacks& callbacks, const SampleSource& samples, const Evaluation& shown) {
   return guarded(program.name(), [&]() -> Result<Comparison> {
     TOSAIC_TRY(const CompileOptions how, compile_options_for(target, options));
     TOSAIC_TRY(const CompileCallbacks calls, callbacks_of(program, callbacks, samples));
-    TOSAIC_TRY(Comparison found,
-               compare_model(program.impl().exported, how, calls, {samples_from(shown.samples), shown.labels}));
+    ShownSamples on{samples_from(shown.samples), shown.labels};
+    std::optional<Session> session;
+    if (shown.on_device) {
+      TOSAIC_TRY(session, on_its_device(program, target, options, how));
+      on.device = [&](const std::vector<Tensor>& sample) { return results_of(*session, sample); };
+    }
+    TOSAIC_TRY(Comparison found, compare_model(program.impl().exported, how, calls, on));
+    if (session) found.device = session->device();
     found.model = std::filesystem::path(program.name()).filename().string();
     return found;
   });

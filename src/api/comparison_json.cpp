@@ -54,13 +54,15 @@ std::string right_json(const std::optional<RightAnswers>& right) {
 std::string comparison_json(const Comparison& comparison) {
   std::string out = fmt::format(
       "{{\n  \"tosaic\": {},\n  \"command\": \"compare\",\n  \"model\": {},\n  \"target\": {},\n  \"scheme\": {},\n"
-      "  \"samples\": {},\n  \"top1\": {},\n  \"outputs\": [",
+      "  \"device\": {},\n  \"samples\": {},\n  \"top1\": {},\n  \"outputs\": [",
       json_quote(version()), json_quote(comparison.model), json_quote(comparison.target), json_quote(comparison.scheme),
-      comparison.samples, right_json(comparison.right));
+      comparison.device.empty() ? "null" : json_quote(comparison.device), comparison.samples,
+      right_json(comparison.right));
   const char* before = "\n    ";
   for (const ComparedOutput& output : comparison.outputs) {
-    out += fmt::format(R"({}{{"name": {}, "type": {}, "accumulated": {}}})", before, json_quote(output.name),
-                       json_quote(output.type), error_json(output.error));
+    out += fmt::format(R"({}{{"name": {}, "type": {}, "accumulated": {}, "on_device": {}}})", before,
+                       json_quote(output.name), json_quote(output.type), error_json(output.error),
+                       output.on_device ? error_json(*output.on_device) : "null");
     before = ",\n    ";
   }
   out += "\n  ],\n  \"layers\": [";

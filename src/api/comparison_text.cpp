@@ -64,12 +64,14 @@ std::string reasons_of(const ComparedLayer& layer) {
 std::string comparison_text(const Comparison& comparison, std::size_t limit) {
   std::string text = fmt::format("{} for {}, {}, on {} sample{}\n", printable(comparison.model), comparison.target,
                                  comparison.scheme, comparison.samples, comparison.samples == 1 ? "" : "s");
+  if (!comparison.device.empty()) text += fmt::format("  device: {}\n", printable(comparison.device));
   if (const auto& right = comparison.right)
     text += fmt::format("  right: {:.2f} % of {} labels, in floats {:.2f} %\n", right->percent(), right->labels,
                         right->percent_in_floats());
   for (const ComparedOutput& output : comparison.outputs)
-    text += fmt::format("  output {}: {} dB, cosine {:.5f}{}\n", printable(output.name), db_text(output.error.db),
-                        output.error.cosine, channel_text(output.error));
+    text += fmt::format("  output {}: {} dB, cosine {:.5f}{}{}\n", printable(output.name), db_text(output.error.db),
+                        output.error.cosine, channel_text(output.error),
+                        output.on_device ? fmt::format("; on the device {} dB", db_text(output.on_device->db)) : "");
   if (comparison.layers.empty()) return text;
   const std::size_t shown = limit == 0 ? comparison.layers.size() : std::min(limit, comparison.layers.size());
   std::vector<Cells> rows{{"own dB", "all dB", "clip %", "type", "operator", "node", "module and line"}};

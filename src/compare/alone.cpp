@@ -47,6 +47,12 @@ Excerpt excerpt(const Graph& from, const std::vector<std::size_t>& calls, ValueI
   return made;
 }
 
+// As something of the type keeps it.
+Tensor rounded_to(const Tensor& floats, DType kept) {
+  const Bytes narrow = converted({floats.type, floats.data.data()}, kept);
+  return {floats.type, converted({floats.type.with(kept), narrow.data()}, floats.type.dtype)};
+}
+
 Tensor constant_of(const Value& value) { return {value.type, value.constant}; }
 
 // The reals of a quantised constant.
@@ -75,32 +81,45 @@ bool computes(const Graph& graph, std::size_t n) {
 
 }  // namespace
 
-std::optional<Alone> Alone::prepared(Graph call, std::vector<ValueId> reads, const tosa::Spec* spec, int threads) {
+std::optional<Alone> Alone::prepared(Graph call, std::vector<ValueId> reads, const tosa::Spec* spec,
+                                     const NarrowFloats* narrow, int threads) {
   std::vector<TensorType> types;
   for (ValueId v : call.inputs) types.push_back(call[v].type);
   auto lowered = lower(call, {.spec = spec});
   if (!lowered.ok()) return std::nullopt;
-  tidy(lowered->graph);
-  auto program = execute::Executable::of_lowering(std::move(lowered->graph), {.threads = threads});
+  Graph tosa = std::move(lowered->graph);
+  tidy(tosa);
+  if (narrow && narrow->alone) {
+    const auto kept = narrow->alone(tosa);
+    if (!kept.ok()) return std::nullopt;
+    tosa = rounded_as_kept(std::move(tosa), *kept);
+  }
+  auto program = execute::Executable::of_lowering(std::move(tosa), {.threads = threads});
   if (!program.ok()) return std::nullopt;
   return Alone(*std::move(program), std::move(reads), std::move(types));
 }
 
-std::optional<Alone> Alone::in_integers(const Graph& quantised, const Layer& layer, const Counterparts& counterparts,
-                                        const tosa::Spec* spec, int threads) {
-  const bool own = std::ranges::any_of(layer.calls, [&](std::size_t n) { return computes(quantised, n); });
-  if (!own || !quantised[layer.result].type.quantised()) return std::nullopt;
-  Excerpt made = excerpt(quantised, layer.calls, layer.result,
-                         [&](std::size_t, std::size_t, ValueId v) { return constant_of(quantised[v]); });
+std::optional<Alone> Alone::as_executed(const Graph& program, const Layer& layer, const Counterparts& counterparts,
+                                        const tosa::Spec* spec, const NarrowFloats* narrow, int threads) {
+  const bool own = std::ranges::any_of(layer.calls, [&](std::size_t n) { return computes(program, n); });
+  const TensorType& result = program[layer.result].type;
+  if (!own || !(narrow || result.quantised() || is_narrow_float(result.dtype))) return std::nullopt;
+  Excerpt made = excerpt(program, layer.calls, layer.result,
+                         [&](std::size_t, std::size_t, ValueId v) { return constant_of(program[v]); });
   if (made.inputs.empty()) return std::nullopt;
   std::vector<ValueId> reads;
   for (ValueId v : made.inputs) reads.push_back(counterparts.of(v));
   if (std::ranges::count(reads, no_value) > 0) return std::nullopt;
-  return prepared(std::move(made.graph), std::move(reads), spec, threads);
+  auto alone = prepared(std::move(made.graph), std::move(reads), spec, narrow, threads);
+  if (!alone || !narrow) return alone;
+  for (std::size_t i = 0; i < made.inputs.size(); ++i) alone->kept_[i] = narrow->kept[made.inputs[i]];
+  alone->result_kept_ = narrow->kept[layer.result];
+  return alone;
 }
 
 std::optional<Alone> Alone::with_weights(const Graph& quantised, const Graph& floats, const Layer& layer,
-                                         const Counterparts& counterparts, int threads) {
+                                         const Counterparts& counterparts, const NarrowFloats* narrow, int threads) {
+  const DType weights = narrow ? narrow->weights : DType::f32;
   const auto made_by = producers(floats);
   std::vector<std::size_t> calls;
   std::map<std::size_t, std::size_t> quantised_call;
@@ -120,12 +139,17 @@ std::optional<Alone> Alone::with_weights(const Graph& quantised, const Graph& fl
                         quantised[w].type.shape == floats[v].type.shape && floats[v].type.dtype == DType::f32;
     any |= weight;
     if (weight) return dequantised(quantised[w]);
+    if (weights != DType::f32 && i == 1 && find_aten(floats.nodes[n].op).rule->accumulates &&
+        floats[v].type.dtype == DType::f32) {
+      any = true;
+      return rounded_to(constant_of(floats[v]), weights);
+    }
     const bool corrected =
         w != no_value && quantised[w].is_constant() && quantised[w].type == floats[v].type;  // a bias
     return constant_of(corrected ? quantised[w] : floats[v]);
   });
   if (!any || made.inputs.empty()) return std::nullopt;
-  return prepared(std::move(made.graph), std::move(made.inputs), nullptr, threads);
+  return prepared(std::move(made.graph), std::move(made.inputs), nullptr, nullptr, threads);
 }
 
 std::optional<Tensor> Alone::run(const Watched& floats) {
@@ -142,10 +166,12 @@ std::optional<Tensor> Alone::run(const Watched& floats) {
       operands.push_back({type, converted({x->type, x->data.data()}, type.dtype)});
     else
       return std::nullopt;
+    if (kept_[i] && is_float(type.dtype)) operands.back() = rounded_to(operands.back(), *kept_[i]);
   }
   auto results = program_.run(operands);
   if (!results.ok()) return std::nullopt;
-  return std::move(results->front());
+  Tensor result = std::move(results->front());
+  return result_kept_ ? rounded_to(result, *result_kept_) : result;
 }
 
 }  // namespace tosaic

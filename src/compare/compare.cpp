@@ -24,8 +24,9 @@ struct LayerWork {
 };
 
 struct OutputWork {
+  std::size_t number;
   ValueId quantised, wanted;
-  Difference difference;
+  Difference difference, on_device;
   bool seen = false;
 };
 
@@ -36,7 +37,7 @@ class Comparing {
 
   Status prepare(std::size_t samples) {
     if (!how_.labels.empty()) { TOSAIC_TRY(answers_, Answers::make(how_.labels, samples)); }
-    const auto difference = [&](ValueId v, int channel_dim) { return Difference(quantised_[v].type, channel_dim); };
+    const auto difference = [&](ValueId v, int channel_dim) { return Difference(type_of(v), channel_dim); };
     for (Layer& layer : how_.outputs_only ? std::vector<Layer>() : layers_of(quantised_, floats_, counterparts_)) {
       const Difference none = difference(layer.result, layer.channel_dim);
       const Difference real(floats_.graph[layer.wanted].type, -1);
@@ -45,8 +46,10 @@ class Comparing {
     ThreadPool::shared(how_.threads).run(static_cast<std::int64_t>(layers_.size()), [&](std::int64_t i, int) {
       LayerWork& work = layers_[static_cast<std::size_t>(i)];
       const bool outside = is_outside(work.layer);
-      work.alone = Alone::in_integers(quantised_, work.layer, counterparts_, outside ? nullptr : how_.spec, 1);
-      if (work.alone) work.with_weights = Alone::with_weights(quantised_, floats_.graph, work.layer, counterparts_, 1);
+      work.alone = Alone::as_executed(quantised_, work.layer, counterparts_, outside ? nullptr : how_.spec,
+                                      outside ? nullptr : how_.narrow, 1);
+      if (work.alone)
+        work.with_weights = Alone::with_weights(quantised_, floats_.graph, work.layer, counterparts_, how_.narrow, 1);
     });
     std::vector<char> of_floats(floats_.graph.values.size(), 0), of_quantised(quantised_.values.size(), 0);
     for (const LayerWork& work : layers_) {
@@ -61,10 +64,15 @@ class Comparing {
       if (!is_float(floats_.graph[wanted].type.dtype)) continue;
       const auto made_by = std::ranges::find(layers_, wanted, [](const LayerWork& work) { return work.layer.wanted; });
       const int last = quantised_[y].type.rank() - 1;
-      outputs_.push_back({y, wanted, difference(y, made_by == layers_.end() ? last : made_by->layer.channel_dim)});
+      const Difference none = difference(y, made_by == layers_.end() ? last : made_by->layer.channel_dim);
+      outputs_.push_back({i, y, wanted, none, none});
       of_quantised[y] = of_floats[wanted] = 1;
     }
     TOSAIC_TRY(reference_, Watched::make(floats_.graph, of_floats, {}, how_.threads));
+    if (how_.narrow) {
+      TOSAIC_TRY(executed_, Watched::of_lowered(quantised_, how_.narrow->executed, of_quantised, how_.threads));
+      return {};
+    }
     TOSAIC_TRY(executed_,
                Watched::make(quantised_, of_quantised, {.spec = how_.spec, .outside = how_.outside}, how_.threads));
     return {};
@@ -74,6 +82,7 @@ class Comparing {
     TOSAIC_CHECK(reference_->run(sample));
     TOSAIC_CHECK(executed_->run(sample));
     if (answers_) TOSAIC_CHECK(see_answer());
+    if (how_.device) TOSAIC_CHECK(see_device(sample));
     for (OutputWork& output : outputs_)
       output.seen |= add(output.difference, output.wanted, executed_->at(output.quantised));
     ThreadPool::shared(how_.threads).run(static_cast<std::int64_t>(layers_.size()), [&](std::int64_t i, int) {
@@ -91,8 +100,8 @@ class Comparing {
     for (const OutputWork& output : outputs_)
       if (output.seen)
         found.outputs.push_back({floats_.graph[output.wanted].name,
-                                 std::string(name_of(quantised_[output.quantised].type.dtype)),
-                                 output.difference.error()});
+                                 std::string(name_of(type_of(output.quantised).dtype)), output.difference.error(),
+                                 how_.device ? std::optional(output.on_device.error()) : std::nullopt});
     for (const LayerWork& work : layers_)
       if (work.seen) found.layers.push_back(told(work));
     // What loses nothing itself is last, the worst of it first.
@@ -104,6 +113,13 @@ class Comparing {
   }
 
  private:
+  Status see_device(const std::vector<Tensor>& sample) {
+    TOSAIC_TRY(const std::vector<Tensor> given, how_.device(sample));
+    for (OutputWork& output : outputs_)
+      if (output.number < given.size()) add(output.on_device, output.wanted, &given[output.number]);
+    return {};
+  }
+
   Status see_answer() {
     const OutputWork* first = outputs_.empty() ? nullptr : &outputs_.front();
     const Tensor* wanted = first ? reference_->at(first->wanted) : nullptr;
@@ -111,6 +127,12 @@ class Comparing {
     if (wanted && got) return answers_->add(*wanted, *got);
     return error("compare.labels", "the program's first output has no floats that could name a class")
         .hint("leave the labels out");
+  }
+
+  // As it is kept.
+  TensorType type_of(ValueId v) const {
+    const TensorType& type = quantised_[v].type;
+    return how_.narrow && how_.narrow->kept[v] ? type.with(*how_.narrow->kept[v]) : type;
   }
 
   bool is_outside(const Layer& layer) const {
@@ -152,7 +174,7 @@ class Comparing {
     row.place = place_text(loc);
     row.where = layer_text(loc);
     for (std::size_t n : layer.calls) row.ops.push_back(quantised_.nodes[n].op.text());
-    row.type = name_of(result.type.dtype);
+    row.type = name_of(type_of(layer.result).dtype);
     row.shape = result.type.shape.sizes();
     row.delegated = !is_outside(layer);
     row.accumulated = work.accumulated.error();
@@ -160,8 +182,9 @@ class Comparing {
     if (work.with_weights) row.weights_db = work.weights.db();
     row.saturated = work.accumulated.saturated();
     row.range_used = work.accumulated.range_used();
-    if (result.type.quantised())
+    if (result.type.quantised() || how_.narrow)
       row.reasons = loss_reasons({.quantised = &quantised_,
+                                  .narrow = how_.narrow,
                                   .layer = &layer,
                                   .accumulated = &work.accumulated,
                                   .own_db = row.own_db,
@@ -188,7 +211,7 @@ class Comparing {
 
 Result<Comparison> compare_programs(const FloatProgram& floats, const Graph& quantised,
                                     const std::vector<std::vector<Tensor>>& samples, const CompareHow& how) {
-  if (!is_quantised(quantised))
+  if (!how.narrow && !is_quantised(quantised))
     return error("compare.nothing-quantised", "nothing of the program is quantised: there is nothing to compare")
         .hint("`tosaic explain` says of each node why it stays float");
   Comparing comparing(floats, quantised, how);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quantised program held against the floats that it was made of, layer by layer: the whole of it as it is executed,
-// and each call alone.
+// A program, quantised or in narrower floats, held against the floats that it was made of, layer by layer: the whole of
+// it as it is executed, and each call alone.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
+#include "compare/narrow_floats.h"
 #include "ops/definitions/tosa_op.h"
 #include "quantise/float_program.h"
 #include "tosaic/comparison.hpp"
@@ -14,11 +15,14 @@
 namespace tosaic {
 
 struct CompareHow {
-  const tosa::Spec* spec = nullptr;  // of the target
-  std::vector<char> outside = {};    // per node of the quantised program: the host runs it
-  bool other_samples = false;        // than those of the calibration
-  bool outputs_only = false;         // no layers
+  const tosa::Spec* spec = nullptr;      // of the target
+  std::vector<char> outside = {};        // per node of the quantised program: the host runs it
+  const NarrowFloats* narrow = nullptr;  // of a program of floats
+  bool other_samples = false;            // than those of the calibration
+  bool outputs_only = false;             // no layers
   std::span<const std::int64_t> labels = {};
+  // What the device that the program is for gives; null: it is not asked.
+  std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>& sample)> device = {};
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress = {};  // samples
   std::function<bool()> cancelled = {};                                    // asked before each: compile.cancelled

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
+
+#include "compare/narrow_floats.h"
 
 namespace tosaic {
 namespace {
@@ -15,6 +18,14 @@ Tensor in_f32(const Tensor& x) {
 }
 
 std::span<const float> floats_of(const Tensor& x) { return TensorView{x.type, x.data.data()}.as<float>(); }
+
+// Of numbers that a narrow float has with all its digits, rounded to them.
+std::pair<double, double> normal_range(DType type) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  if (type == DType::f16) return {0x1p-14, 65520};
+  if (type == DType::bf16) return {0x1p-126, 0x1.ffp127};
+  return {0, none};
+}
 
 }  // namespace
 
@@ -56,6 +67,7 @@ void Difference::add_elements(std::span<const float> wanted, std::span<const T> 
   [[maybe_unused]] const IntegerRange ends = integers ? quantised_range(type_) : IntegerRange{};
   [[maybe_unused]] const double least = scale * (static_cast<double>(ends.lowest - zero) - 0.5);
   [[maybe_unused]] const double most = scale * (static_cast<double>(ends.highest - zero) + 0.5);
+  const auto [smallest, greatest] = normal_range(type_.dtype);
   constexpr double mask = 16;  // times the range: nothing else is so far away, and no figure counts it
   [[maybe_unused]] const double span = most - least;
   for (std::size_t begin = 0, c = 0; begin < wanted.size(); begin += inner_, c = (c + 1) % channels_) {
@@ -74,6 +86,10 @@ void Difference::add_elements(std::span<const float> wanted, std::span<const T> 
         if ((q == ends.lowest && real < least) || (q == ends.highest && real > most)) ++clipped_;
       } else {
         value = static_cast<double>(got[i]);
+        if (std::isnan(value)) value = std::numeric_limits<double>::infinity();  // as far off as can be
+        if (std::abs(real) > greatest) ++clipped_;
+        if (real != 0) ++nonzero_;
+        if (real != 0 && std::abs(real) < smallest) ++denormal_;
       }
       ++count_;
       sums.signal += real * real;
@@ -94,7 +110,11 @@ void Difference::add_elements(std::span<const float> wanted, std::span<const T> 
 
 TensorError Difference::error() const {
   const double lengths = std::sqrt(all_.signal * all_.got);
-  TensorError error{db(), lengths > 0 ? all_.product / lengths : all_.noise == 0 ? 1.0 : 0.0, {}};
+  TensorError error{db(),
+                    lengths > 0 && std::isfinite(lengths) ? all_.product / lengths
+                    : all_.noise == 0                     ? 1.0
+                                                          : 0.0,
+                    {}};
   if (channels_ < 2) return error;
   for (std::size_t c = 0; c < channels_; ++c) {
     const Sums& sums = by_channel_[c];
@@ -107,7 +127,7 @@ TensorError Difference::error() const {
 }
 
 std::optional<double> Difference::saturated() const {
-  if (!type_.quantised() || count_ == 0) return std::nullopt;
+  if (count_ == 0 || !(type_.quantised() || is_narrow_float(type_.dtype))) return std::nullopt;
   return clipped_ / count_;
 }
 

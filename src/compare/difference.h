@@ -25,8 +25,11 @@ class Difference {
 
   double db() const { return signal_to_noise_db(all_.signal, all_.noise); }
   TensorError error() const;
-  // Of quantised tensors. Saturated is what lies beyond the end of the range by more than the rounding.
+  // Of quantised tensors and of narrow floats. Saturated is what lies beyond the end of the range by more than the
+  // rounding.
   std::optional<double> saturated() const;
+  // Of narrow floats: the share of what is not 0 that lies where the type has fewer digits, or none.
+  double denormal() const { return nonzero_ > 0 ? denormal_ / nonzero_ : 0; }
   std::optional<double> range_used() const;
   // The greatest magnitude of the floats, of each channel and at all.
   const std::vector<double>& largest() const { return largest_; }
@@ -47,7 +50,7 @@ class Difference {
   std::vector<Sums> by_channel_;
   std::vector<double> largest_;
   std::int64_t lowest_ = 0, highest_ = 0;  // quantised values that were seen, and that of zero
-  double clipped_ = 0, count_ = 0;
+  double clipped_ = 0, denormal_ = 0, nonzero_ = 0, count_ = 0;
 };
 
 }  // namespace tosaic

@@ -10,6 +10,8 @@ namespace {
 
 // Where PyTorch's operators have their channels. A convolution's are the dim after the batch, whose absence its
 // weight's rank tells. What follows keeps them where it can; other tensors have their features last.
+bool is_convolution(const Node& node) { return node.op.name().starts_with("aten.conv"); }
+
 class ChannelDims {
  public:
   explicit ChannelDims(const Graph& graph) : graph_(graph), dims_(graph.values.size(), -1) {
@@ -24,9 +26,10 @@ class ChannelDims {
   int of_result(const Node& node, ValueId y) const {
     const Shape& shape = graph_[y].type.shape;
     for (ValueId w : node.inputs) {
-      if (w == no_value || !graph_[w].is_constant() || !graph_[w].type.quantised()) continue;
+      if (w == no_value || !graph_[w].is_constant()) continue;
       const TensorType& weight = graph_[w].type;
-      if (weight.rank() >= 3 && !weight.scales->per_tensor() && shape.rank() + 1 >= weight.rank())
+      const bool by_channel = weight.quantised() && !weight.scales->per_tensor();
+      if (weight.rank() >= 3 && (by_channel || is_convolution(node)) && shape.rank() + 1 >= weight.rank())
         return shape.rank() + 1 - weight.rank();
     }
     for (ValueId x : node.inputs)

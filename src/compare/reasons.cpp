@@ -15,7 +15,6 @@ constexpr double poor_db = 20;  // of a channel
 constexpr double much_cut_off = 0.01;
 constexpr double far = 8;           // times as far as others
 constexpr double hardly = 1 / 8.0;  // of the range
-constexpr double as_much_db = 1;    // nearer than that, one part of the noise is nearly all of it
 
 std::string override_option(const LossEvidence& found, bool wider) {
   if (found.node.empty()) return "";
@@ -87,6 +86,7 @@ std::optional<LossReason> weights(const LossEvidence& found) {
 }  // namespace
 
 std::vector<LossReason> loss_reasons(const LossEvidence& found) {
+  if (found.narrow) return loss_reasons_of_floats(found);
   std::vector<LossReason> reasons;
   const auto add = [&](std::optional<LossReason> reason) {
     if (reason) reasons.push_back(*std::move(reason));

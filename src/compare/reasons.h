@@ -7,12 +7,14 @@
 
 #include "compare/difference.h"
 #include "compare/layers.h"
+#include "compare/narrow_floats.h"
 
 namespace tosaic {
 
 // What is known of one layer.
 struct LossEvidence {
   const Graph* quantised = nullptr;
+  const NarrowFloats* narrow = nullptr;  // of a program of floats
   const Layer* layer = nullptr;
   const Difference* accumulated = nullptr;
   std::optional<double> own_db, weights_db;
@@ -23,5 +25,10 @@ struct LossEvidence {
   bool other_samples = false;    // than those of the calibration
 };
 std::vector<LossReason> loss_reasons(const LossEvidence& found);
+// Of floats in fewer bits.
+std::vector<LossReason> loss_reasons_of_floats(const LossEvidence& found);
+
+// Nearer than that, one part of the noise is nearly all of it.
+inline constexpr double as_much_db = 1;
 
 }  // namespace tosaic

@@ -87,10 +87,14 @@ Result<Watched> Watched::make(Graph graph, const std::vector<char>& wanted, cons
   Graph tensors = graph;
   const StatesAsTensors states(tensors);
   TOSAIC_TRY(Lowered lowered, lower_runnable(tensors, wanted, how));
-  Graph& tosa = lowered.graph;
-  if (!states.states().empty() && tosa.outputs.size() != tensors.outputs.size())
+  if (!states.states().empty() && lowered.graph.outputs.size() != tensors.outputs.size())
     return error("compare.states", "what the program keeps from run to run cannot be computed here")
         .hint("`tosaic compile` names the call that cannot be run for calibration: express it in other operators");
+  return of_lowered(std::move(graph), std::move(lowered), wanted, threads);
+}
+
+Result<Watched> Watched::of_lowered(Graph graph, Lowered lowered, const std::vector<char>& wanted, int threads) {
+  Graph& tosa = lowered.graph;
   std::vector<std::int32_t> output_of(graph.values.size(), -1);
   std::map<ValueId, std::int32_t> known;  // by the TOSA value: each is an output once
   for (std::size_t i = 0; i < tosa.outputs.size(); ++i) known.emplace(tosa.outputs[i], static_cast<std::int32_t>(i));

@@ -16,6 +16,8 @@ class Watched {
   // `wanted`: per value of the graph. What cannot be run, and what reads its results, is left out. `how.outside` is per
   // node of the graph.
   static Result<Watched> make(Graph graph, const std::vector<char>& wanted, const LowerOptions& how, int threads);
+  // Of a graph that has been lowered, states as tensors.
+  static Result<Watched> of_lowered(Graph graph, Lowered lowered, const std::vector<char>& wanted, int threads);
   // Tensors of the graph's inputs; floats for those that it takes quantised. States go on from run to run.
   Status run(const std::vector<Tensor>& sample);
   // Of the last run; nullptr: there is nothing to watch, as the tensor is a constant or was never made.

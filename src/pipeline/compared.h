@@ -10,7 +10,9 @@
 
 namespace tosaic {
 
-// Is there anything to compare, for these options? Errors: compare.floats, compare.methods.
+// One method, at one size? Error: compare.methods.
+Status is_one_program(const ExportedProgram& program, const CompileOptions& options);
+// Does it become integers, too? Errors: compare.floats, compare.methods.
 Status comparable(const ExportedProgram& program, const CompileOptions& options);
 // The calibration samples pass on, and stay here.
 SamplesFor keeping(SamplesFor given, const std::shared_ptr<Samples>& kept);
@@ -23,6 +25,9 @@ Status has_floats(const Observed& seen);
 enum class Taken : std::uint8_t { first, all_over };  // of a program with states always the first
 Result<Samples> samples_to_compare(const Graph& floats, const SamplesFor& shown, const Samples& calibrated,
                                    std::size_t most = 8, Taken taken = Taken::first);
+// A program that stays floats, some of them narrower than those that it is held against. Errors: compare.floats,
+// compare.already-quantised, compare.quantised-weights.
+Result<Comparison> compare_floats(Observed seen, const SamplesFor& given, const ShownSamples& shown, const Context& c);
 // How a program that is lowered for the target is held against its floats.
 CompareHow compare_how(const Split& split, const Context& c);
 // The program as it is lowered for the target, run on the CPU.

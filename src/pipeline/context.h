@@ -26,6 +26,7 @@ using SamplesOfMethods = std::map<std::string, SamplesFor>;  // by the methods' 
 struct ShownSamples {
   SamplesFor samples;
   std::vector<std::int64_t> labels;
+  std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>& sample)> device = {};  // runs the program, too
 };
 
 struct CompileCallbacks {

@@ -100,18 +100,23 @@ Result<Compiled> make_program(Tosa tosa, const Context& c) {
 
 Result<Comparison> compare_model(const ExportedProgram& program, const CompileOptions& given,
                                  const CompileCallbacks& heard, const ShownSamples& shown) {
-  TOSAIC_CHECK(comparable(program, given));
+  const bool integers = given.in_integers();
+  TOSAIC_CHECK(integers ? comparable(program, given) : is_one_program(program, given));
   TOSAIC_TRY(const Settled how, settle(program, given, heard));
   const auto& [options, callbacks] = how;
   const Method& method = program.methods[0];
   const auto kept = std::make_shared<Samples>();
   StateContents contents;
+  const SamplesFor samples_of_method = samples_given(method, callbacks);
+  // A program that stays floats is not calibrated: what is given is to compare on.
   TOSAIC_TRY(
       Begun begun,
-      begin_method({method, options, callbacks, keeping(samples_given(method, callbacks), kept), {.pack = false}},
-                   contents));
+      begin_method(
+          {method, options, callbacks, integers ? keeping(samples_of_method, kept) : SamplesFor(), {.pack = false}},
+          contents));
   const Context& c = begun.context;
   TOSAIC_TRY(Observed seen, at_numbers(std::move(begun.program)));
+  if (!integers) return compare_floats(std::move(seen), samples_of_method, shown, c);
   TOSAIC_CHECK(has_floats(seen));
   const FloatProgram floats = float_program(*seen.calibration);
   TOSAIC_TRY(const Samples samples,

@@ -117,9 +117,13 @@ Result<Split> split_by_target(Typed program, const Context& c) {
   return split;
 }
 
-Result<Graph> lower_region(const Graph& region, const Context& c) {
+Result<Lowered> lowered_region(const Graph& region, const Context& c) {
   const bool fold = !(c.options.keeps_quantised_weights() && computes_constants(region));
-  TOSAIC_TRY(Lowered lowered, lower(region, {.spec = &c.target.spec, .fold = fold, .rewrite = c.rewrites("lower")}));
+  return lower(region, {.spec = &c.target.spec, .fold = fold, .rewrite = c.rewrites("lower")});
+}
+
+Result<Graph> lower_region(const Graph& region, const Context& c) {
+  TOSAIC_TRY(Lowered lowered, lowered_region(region, c));
   return std::move(lowered.graph);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <variant>
 
+#include "lower/lower.h"
 #include "pipeline/context.h"
 
 namespace tosaic {
@@ -33,6 +34,7 @@ Result<Tosa> lower_regions(Split program, const Context& c);
 Result<Tosa> tidy_regions(Tosa program, const Context& c);
 // The same of one region, for who tries parts of it. `call`: of it, whose unread operands go; nullptr: there is none.
 Result<Graph> lower_region(const Graph& region, const Context& c);
+Result<Lowered> lowered_region(const Graph& region, const Context& c);  // with what its values became
 void tidy_region(Graph& region, Node* call, const Context& c);
 
 // delegates.cpp: their payloads, and the program that calls them. They are checked where they are another compiler's.

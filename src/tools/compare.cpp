@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tosaic compare: where a program loses accuracy when it becomes integers.
+// tosaic compare: where a program loses accuracy when it becomes integers, or narrower floats.
 #include <memory>
 
 #include "base/diagnostic.h"
@@ -16,13 +16,15 @@ struct CompareCommand {
   MeasuredProgram measured;
   std::string report;
   std::size_t limit = 20;
+  bool on_device = false;
 };
 
 Result<Comparison> compared(const CompareCommand& asked, const Options& options, const Messages& messages) {
   Outputs outputs;
   reads(outputs, asked.measured, options);
   if (!asked.report.empty()) TOSAIC_CHECK(outputs.plan(asked.report));  // before the work, not after it
-  TOSAIC_TRY(const OpenedProgram given, open(asked.measured, messages));
+  TOSAIC_TRY(OpenedProgram given, open(asked.measured, messages));
+  given.shown.on_device = asked.on_device;
   Callbacks callbacks;
   callbacks.message = messages;
   Result<Comparison> found =
@@ -38,7 +40,8 @@ Result<Comparison> compared(const CompareCommand& asked, const Options& options,
 }  // namespace
 
 void add_compare(CLI::App& app, Tool& tool) {
-  auto* command = add_command(app, tool, "compare", "show which layers lose accuracy in integers, and what helps");
+  auto* command =
+      add_command(app, tool, "compare", "show which layers lose accuracy in integers or 16-bit floats, and what helps");
   auto asked = std::make_shared<CompareCommand>();
   add_model_and_target(*command, asked->measured);
   add_samples(*command, asked->measured, "compare on", "the first 8 of the calibration");
@@ -46,9 +49,12 @@ void add_compare(CLI::App& app, Tool& tool) {
       ->type_name("N")
       ->check(whole_number(0, most_runs))
       ->capture_default_str();
+  command->add_flag("--on-device", asked->on_device,
+                    "of a program that stays floats: run it on this machine's device as well, and compare its outputs");
   command->add_option("--report", asked->report, "write the comparison to a file, as --json prints it")
       ->type_name("FILE");
   auto options = add_described(*command, options_of_integers());
+  add_described_family(*command, options, "Vulkan");
   command->footer(
       "examples:\n"
       "  tosaic compare digits.pt2 --calibrate digits_samples.npz\n"

@@ -56,6 +56,62 @@ def test_outputs_are_those_of_the_artifact(net, target, options):
     assert [o["accumulated"]["snr_db"] for o in found.outputs] == pytest.approx(figures_of(model, artifact, others), abs=0.01)
 
 
+@pytest.mark.parametrize("options", [{"vulkan_tiers": "cpu"}, {"vulkan_tiers": "base"}, {"vulkan_tiers": "base", "vulkan_sums": "fp32"}])
+def test_halves_are_those_of_the_device(net, options):
+    """Sums have another order there, which moves a rounding now and then."""
+    model, samples = net
+    artifact = tosaic.compile(model, samples[0], "vulkan", vulkan_precision="fp16", **options)
+    found = artifact.compare(samples)
+    figures = [o["accumulated"]["snr_db"] for o in found.outputs]
+    assert figures == pytest.approx(figures_of(model, artifact, samples), abs=0.3) and min(figures) < 90
+    assert {r["type"] for r in found.layers} >= {"f16", "f32"}
+    (stem,) = [r for r in found.layers if r["module"] == "stem"]
+    assert stem["own"]["weights_snr_db"] >= stem["own"]["snr_db"] - 1 and stem["accumulated"]["worst_channel"]["dim"] == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("target", ["tosa-fp", "vulkan"])
+def test_a_model_in_half_precision_is_held_against_f32(dtype, target):
+    torch.manual_seed(5)
+    model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.GELU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 8)).eval().to(dtype)
+    samples = [torch.randn(4, 32).to(dtype) for _ in range(4)]
+    artifact = tosaic.compile(model, samples[0], target)
+    found = artifact.compare(samples)
+    got = [torch.as_tensor(artifact.run(x)).float().numpy().ravel() for x in samples]
+    narrow = [model(x).detach().float().numpy().ravel() for x in samples]
+    wide = model.float()
+    with torch.no_grad():
+        wanted = [wide(x.float()).numpy().ravel() for x in samples]
+    figure = found.outputs[0]["accumulated"]["snr_db"]
+    assert figure == pytest.approx(snr(wanted, got), abs=0.3)
+    assert figure > snr(wanted, narrow) - 1.5, "further from f32 than PyTorch's own half precision"
+    assert {r["type"] for r in found.layers} == {"f16" if dtype == torch.float16 else "bf16"}
+
+
+class Reaching(torch.nn.Module):
+    """Beyond what f16 holds, in the middle."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(16, 32, bias=False), torch.nn.Linear(32, 4, bias=False)
+
+    def forward(self, x):
+        return self.last((self.first(x) * 3e5).cumsum(1) / 3e5)
+
+
+def test_the_option_for_an_overflow_helps():
+    torch.manual_seed(2)
+    model, samples = Reaching().eval(), [torch.randn(2, 16) for _ in range(3)]
+    how = dict(samples=samples, vulkan_precision="fp16")
+    found = tosaic.compare(model, samples[0], "vulkan", **how)
+    reasons = [reason for r in found.layers for reason in r["reasons"]]
+    assert any(r["kind"] == "overflow" for r in reasons), found.text(0)
+    assert found.outputs[0]["accumulated"]["snr_db"] is None and not found.outputs[0]["accumulated"]["exact"]
+    names = sorted({r["remedy"].removeprefix("--vulkan-keep-f32 ") for r in reasons if r["kind"] == "overflow"})
+    better = tosaic.compare(model, samples[0], "vulkan", vulkan_keep_f32=names, **how)
+    assert better.outputs[0]["accumulated"]["snr_db"] > 60
+
+
 def test_states_go_on_from_run_to_run():
     class Mean(torch.nn.Module):
         def __init__(self):
@@ -122,6 +178,7 @@ def test_a_remedy_can_be_pasted_and_helps():
     (dict(samples=[torch.full((1, 3, 12, 12), float("nan"))]), "compare.not-a-number"),
     (dict(target="tosa-fp"), "compare.floats"),
     (dict(target="vulkan"), "compare.floats"),
+    (dict(target="vulkan", vulkan_precision="fp16", weights="int8"), "compare.floats"),
     (dict(target="tosa-imt"), "target.unknown"),
     (dict(override=["*: float"]), "compare.nothing-quantised"),
 ])  # fmt: skip

@@ -48,14 +48,17 @@ ErrorFamily compare() {
   return {
       "compare",
       "a program cannot be held against its floats",
-      "give a float program, an integer target and samples of the inputs' types",
+      "give a float program, a target with integers or narrower floats, and samples of the inputs' types",
       "$ tosaic compare digits.pt2 --target tosa-fp\n"
-      "digits.pt2: error[compare.floats]: tosa-fp computes floats: nothing is quantised",
+      "digits.pt2: error[compare.floats]: tosa-fp computes the program's floats as they are: nothing is narrower",
       {
           {"already-quantised", "the program was quantised before: its floats are not in it", "give the float program"},
           {"calibration", "the artifact's calibration was an iterator, which is used up",
            "call tosaic.compare with the samples, or give compile a list"},
-          {"floats", "the target computes floats: nothing is quantised", "choose an integer target"},
+          {"control-flow", "parts of the program run on the device inside of branches or loops",
+           "compare the module that is in them by itself"},
+          {"device", "the program does not run on a device that computes floats its own way", "leave --on-device out"},
+          {"floats", "the target computes the program's floats as they are", "choose integers, or narrower floats"},
           {"labels", "labels do not belong to the samples or to the first output",
            "give one integer to each sample, or to each row of its first output"},
           {"methods", "there are several methods or sizes", "compare one at a time"},
