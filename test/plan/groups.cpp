@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ir/text.h"
 #include "ops/definitions/tosa_op.h"
 #include "plan/expression.h"
@@ -53,6 +55,28 @@ TEST(Groups, ShorterTailsAreOfferedUntilOneIsTaken) {
   EXPECT_FALSE(longest_epilogue(Uses(graph), all_elementwise(graph), graph.nodes[0].outputs[0],
                                 [&](const Nodes& nodes) { return offered.push_back(nodes), false; }));
   EXPECT_EQ(offered, (std::vector<Nodes>{{1, 2, 3, 4, 5}, {1, 2, 3, 4}, {1, 2}, {1}}));
+}
+
+// What is left out because a group is full would read the product, which is computed nowhere else.
+TEST(Groups, ATailThatIsCutShortIsNoTail) {
+  const Graph graph = graph_of(R"(graph @g(%x: 1x4x4xf32, %w: 1x4x4xf32) -> (%g) {
+  %z: 1xf32 = constant [0]
+  %a: 1x4x4xf32 = tosa.matmul(%x, %w, %z, %z)
+  %b: 1x4x4xf32 = tosa.tanh(%a)
+  %c: 1x4x4xf32 = tosa.exp(%b)
+  %d: 1x4x4xf32 = tosa.abs(%a)
+  %e: 1x4x4xf32 = tosa.exp(%d)
+  %f: 1x4x4xf32 = tosa.add(%c, %e)
+  %g: 1x4x4xf32 = tosa.abs(%f)
+})");
+  for (std::size_t most = 1; most <= 7; ++most) {
+    Fusing fusing = all_elementwise(graph, most);
+    fusing.joins = true;
+    longest_epilogue(Uses(graph), fusing, graph.nodes[0].outputs[0], [&](const Nodes& nodes) {
+      for (std::uint32_t reader : {1u, 3u}) EXPECT_TRUE(std::ranges::find(nodes, reader) != nodes.end()) << most;
+      return false;
+    });
+  }
 }
 
 TEST(Groups, WhatOthersSeeEndsAGroup) {
