@@ -4,7 +4,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 add_library(tosaic_shared SHARED ${CMAKE_SOURCE_DIR}/cmake/empty.cpp)
-target_link_libraries(tosaic_shared PRIVATE -Wl,--whole-archive tosaic_api -Wl,--no-whole-archive)
+# The NPU as a device has users outside only.
+target_link_libraries(tosaic_shared PRIVATE -Wl,--whole-archive tosaic_api tosaic_ethosu_device -Wl,--no-whole-archive)
 set_target_properties(tosaic_shared PROPERTIES OUTPUT_NAME tosaic VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 
 # One archive of all folders' archives, for programs that want no shared library.
