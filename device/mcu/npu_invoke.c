@@ -14,25 +14,25 @@
 static int last_status;
 
 typedef struct {
-  void *base;
+  void* base;
   size_t bytes;
 } region;
 
 #if defined(TOSAIC_NPU_DRIVER)
 #include <ethosu_driver.h>
-static int invoke(const unsigned char *commands, size_t bytes, region *r, int count) {
+static int invoke(const unsigned char* commands, size_t bytes, region* r, int count) {
   uint64_t bases[8];
   size_t sizes[8];
   for (int i = 0; i < count; ++i) bases[i] = (uint64_t)(uintptr_t)r[i].base, sizes[i] = r[i].bytes;
-  struct ethosu_driver *driver = ethosu_reserve_driver();
+  struct ethosu_driver* driver = ethosu_reserve_driver();
   const int said = driver ? ethosu_invoke_v3(driver, commands, (int)bytes, bases, sizes, count, NULL) : -1;
   if (driver) ethosu_release_driver(driver);
   return said;
 }
 #elif defined(TOSAIC_NPU_SIMULATOR)
 #include <tosaic/ethosu.h>
-static int invoke(const unsigned char *commands, size_t bytes, region *r, int count) {
-  tosaic_ethosu_stream *stream = NULL;
+static int invoke(const unsigned char* commands, size_t bytes, region* r, int count) {
+  tosaic_ethosu_stream* stream = NULL;
   tosaic_ethosu_region memory[8];
   for (int i = 0; i < count; ++i) memory[i].base = r[i].base, memory[i].bytes = r[i].bytes;
   int said = tosaic_ethosu_open(commands, bytes, r[0].base, r[0].bytes, NULL, &stream, NULL);
@@ -47,15 +47,25 @@ static int invoke(const unsigned char *commands, size_t bytes, region *r, int co
 #ifndef NPU_BASE
 #define NPU_BASE 0x48102000u /* Corstone-300 */
 #endif
-#define NPU(offset) (*(volatile uint32_t *)(uintptr_t)(NPU_BASE + (offset)))
-enum { NPU_ID = 0x00, NPU_STATUS = 0x04, NPU_CMD = 0x08, NPU_RESET = 0x0c, NPU_QBASE = 0x10, NPU_QCONFIG = 0x1c,
-       NPU_QSIZE = 0x20, NPU_CONFIG = 0x28, NPU_REGIONCFG = 0x3c, NPU_BASEP = 0x80 };
+#define NPU(offset) (*(volatile uint32_t*)(uintptr_t)(NPU_BASE + (offset)))
+enum {
+  NPU_ID = 0x00,
+  NPU_STATUS = 0x04,
+  NPU_CMD = 0x08,
+  NPU_RESET = 0x0c,
+  NPU_QBASE = 0x10,
+  NPU_QCONFIG = 0x1c,
+  NPU_QSIZE = 0x20,
+  NPU_CONFIG = 0x28,
+  NPU_REGIONCFG = 0x3c,
+  NPU_BASEP = 0x80
+};
 /* STATUS: 0 running, 1 interrupt, 2 bus error, 3 resetting, 4 commands not understood, 5 end reached, 8 memory error */
-static int invoke(const unsigned char *commands, size_t bytes, region *r, int count) {
+static int invoke(const unsigned char* commands, size_t bytes, region* r, int count) {
   /* The container: words; CONFIG and ID that the commands are made for, then the commands. */
-  const uint32_t *word = (const uint32_t *)(const void *)commands, *const end = word + bytes / 4;
+  const uint32_t *word = (const uint32_t*)(const void*)commands, *const end = word + bytes / 4;
   if (word == end || *word++ != 0x31504f43u /* COP1 */) return -2;
-  const uint32_t *stream = NULL;
+  const uint32_t* stream = NULL;
   uint32_t words = 0;
   while (word < end && !stream) {
     const uint32_t tag = *word++, id = tag & 0xff;

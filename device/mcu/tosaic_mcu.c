@@ -9,8 +9,8 @@
 #endif
 
 /* Which taps of a window lie inside the input, along one axis: [*first, *last). */
-static inline void taps_inside(int32_t start, int32_t size, int32_t kernel, int32_t dilation, int32_t *first,
-                               int32_t *last) {
+static inline void taps_inside(int32_t start, int32_t size, int32_t kernel, int32_t dilation, int32_t* first,
+                               int32_t* last) {
   *first = start < 0 ? (-start + dilation - 1) / dilation : 0;
   const int32_t end = start >= size ? 0 : (size - start + dilation - 1) / dilation;
   *last = end < kernel ? end : kernel;
@@ -19,7 +19,7 @@ static inline void taps_inside(int32_t start, int32_t size, int32_t kernel, int3
 /* Sums of products of `count` elements: of one row of weights, and of four that lie `step` apart. */
 #if TOSAIC_MCU_HELIUM
 #include <arm_mve.h>
-static inline int32_t dot_s8(const int8_t *x, const int8_t *w, int32_t count) {
+static inline int32_t dot_s8(const int8_t* x, const int8_t* w, int32_t count) {
   int32_t sum = 0;
   for (; count >= 16; count -= 16, x += 16, w += 16) sum = vmladavaq_s8(sum, vldrbq_s8(x), vldrbq_s8(w));
   const mve_pred16_t p = vctp8q((uint32_t)count); /* what is behind the end reads as zeros */
@@ -27,7 +27,7 @@ static inline int32_t dot_s8(const int8_t *x, const int8_t *w, int32_t count) {
 }
 /* In assembly: compilers make addresses anew for each load, and do not know that the loop's end masks what is too much
    (DLSTP, LETP). `count` is not 0. */
-static inline void dot4_s8(int32_t sums[4], const int8_t *x, const int8_t *w, int32_t step, int32_t count) {
+static inline void dot4_s8(int32_t sums[4], const int8_t* x, const int8_t* w, int32_t step, int32_t count) {
   int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
   const int8_t *w1 = w + step, *w2 = w1 + step, *w3 = w2 + step;
   __asm volatile(
@@ -50,12 +50,12 @@ static inline void dot4_s8(int32_t sums[4], const int8_t *x, const int8_t *w, in
   sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
 }
 /* The sum of a row of weights. */
-static inline int32_t total_s8(const int8_t *w, int32_t count) {
+static inline int32_t total_s8(const int8_t* w, int32_t count) {
   int32_t sum = 0;
   for (; count > 0; count -= 16, w += 16) sum = vaddvaq_s8(sum, vldrbq_z_s8(w, vctp8q((uint32_t)count)));
   return sum;
 }
-static inline int64_t dot_s16(const int16_t *x, const int8_t *w, int32_t count) {
+static inline int64_t dot_s16(const int16_t* x, const int8_t* w, int32_t count) {
   int64_t sum = 0;
   for (; count > 0; count -= 8, x += 8, w += 8) {
     const mve_pred16_t p = vctp16q((uint32_t)count);
@@ -66,7 +66,7 @@ static inline int64_t dot_s16(const int16_t *x, const int8_t *w, int32_t count) 
 #elif TOSAIC_MCU_DSP
 #include <arm_acle.h>
 static inline uint32_t rotated(uint32_t a) { return a >> 8 | a << 24; }
-static inline uint32_t word_at(const void *address) {
+static inline uint32_t word_at(const void* address) {
   uint32_t word;
   memcpy(&word, address, 4);
   return word;
@@ -74,7 +74,7 @@ static inline uint32_t word_at(const void *address) {
 /* Four bytes as two pairs of 16 bits: 0 and 2, 1 and 3. */
 static inline int16x2_t even_bytes(uint32_t a) { return __sxtb16((int8x4_t)a); }
 static inline int16x2_t odd_bytes(uint32_t a) { return __sxtb16((int8x4_t)rotated(a)); }
-static inline int32_t dot_s8(const int8_t *x, const int8_t *w, int32_t count) {
+static inline int32_t dot_s8(const int8_t* x, const int8_t* w, int32_t count) {
   int32_t sum = 0;
   for (; count >= 4; count -= 4, x += 4, w += 4) {
     const uint32_t a = word_at(x), b = word_at(w);
@@ -84,7 +84,7 @@ static inline int32_t dot_s8(const int8_t *x, const int8_t *w, int32_t count) {
   for (; count > 0; --count) sum += *x++ * *w++;
   return sum;
 }
-static inline void dot4_s8(int32_t sums[4], const int8_t *x, const int8_t *w, int32_t step, int32_t count) {
+static inline void dot4_s8(int32_t sums[4], const int8_t* x, const int8_t* w, int32_t step, int32_t count) {
   int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
   for (; count >= 4; count -= 4, x += 4, w += 4) {
     const uint32_t a = word_at(x), b0 = word_at(w), b1 = word_at(w + step), b2 = word_at(w + 2 * step),
@@ -95,10 +95,11 @@ static inline void dot4_s8(int32_t sums[4], const int8_t *x, const int8_t *w, in
     s2 = __smlad(odd, odd_bytes(b2), __smlad(even, even_bytes(b2), s2));
     s3 = __smlad(odd, odd_bytes(b3), __smlad(even, even_bytes(b3), s3));
   }
-  for (; count > 0; --count, ++x, ++w) s0 += *x * w[0], s1 += *x * w[step], s2 += *x * w[2 * step], s3 += *x * w[3 * step];
+  for (; count > 0; --count, ++x, ++w)
+    s0 += *x * w[0], s1 += *x * w[step], s2 += *x * w[2 * step], s3 += *x * w[3 * step];
   sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
 }
-static inline int64_t dot_s16(const int16_t *x, const int8_t *w, int32_t count) {
+static inline int64_t dot_s16(const int16_t* x, const int8_t* w, int32_t count) {
   int64_t sum = 0;
   for (; count >= 4; count -= 4, x += 4, w += 4) {
     const uint32_t b = word_at(w), even = (uint32_t)even_bytes(b), odd = (uint32_t)odd_bytes(b);
@@ -109,45 +110,46 @@ static inline int64_t dot_s16(const int16_t *x, const int8_t *w, int32_t count) 
   return sum;
 }
 #else
-static inline int32_t dot_s8(const int8_t *x, const int8_t *w, int32_t count) {
+static inline int32_t dot_s8(const int8_t* x, const int8_t* w, int32_t count) {
   int32_t sum = 0;
   for (int32_t i = 0; i < count; ++i) sum += x[i] * w[i];
   return sum;
 }
-static inline void dot4_s8(int32_t sums[4], const int8_t *x, const int8_t *w, int32_t step, int32_t count) {
+static inline void dot4_s8(int32_t sums[4], const int8_t* x, const int8_t* w, int32_t step, int32_t count) {
   for (int32_t k = 0; k < 4; ++k) sums[k] += dot_s8(x, w + k * step, count);
 }
-static inline int64_t dot_s16(const int16_t *x, const int8_t *w, int32_t count) {
+static inline int64_t dot_s16(const int16_t* x, const int8_t* w, int32_t count) {
   int64_t sum = 0;
   for (int32_t i = 0; i < count; ++i) sum += (int32_t)x[i] * w[i];
   return sum;
 }
 #endif
 #if !TOSAIC_MCU_HELIUM
-static inline int32_t total_s8(const int8_t *w, int32_t count) {
+static inline int32_t total_s8(const int8_t* w, int32_t count) {
   int32_t sum = 0;
   for (int32_t i = 0; i < count; ++i) sum += w[i];
   return sum;
 }
 #endif
 
-/* Can sums be scaled by their products' high words? (P + 2^(s-1)) >> s is ((P >> 32) + 2^(s-33)) >> (s - 32) for s > 32. */
-static int by_high_words(const tosaic_scaling *s, int32_t channels) {
+/* Can sums be scaled by their products' high words? (P + 2^(s-1)) >> s is ((P >> 32) + 2^(s-33)) >> (s - 32) for s
+ * > 32. */
+static int by_high_words(const tosaic_scaling* s, int32_t channels) {
   for (int32_t c = 0; c < (s->per_channel ? channels : 1); ++c)
     if (s->shifts[c] <= 32) return 0;
   return !s->double_round;
 }
 /* Up to four sums of neighbouring channels, scaled and stored. `high`: by_high_words says so. */
-static inline void store4(const tosaic_scaling *s, int high, const int32_t sums[4], int32_t channel, int32_t count,
-                          int8_t *y) {
+static inline void store4(const tosaic_scaling* s, int high, const int32_t sums[4], int32_t channel, int32_t count,
+                          int8_t* y) {
 #if TOSAIC_MCU_HELIUM
   if (high) {
     const mve_pred16_t some = vctp32q((uint32_t)count);
     const int32_t first = s->per_channel ? channel : 0;
     const int32x4_t multipliers =
         s->per_channel ? vldrwq_z_s32(s->multipliers + first, some) : vdupq_n_s32(s->multipliers[0]);
-    const int32x4_t shifts = s->per_channel ? vreinterpretq_s32_u32(vldrbq_z_u32(s->shifts + first, some))
-                                            : vdupq_n_s32(s->shifts[0]);
+    const int32x4_t shifts =
+        s->per_channel ? vreinterpretq_s32_u32(vldrbq_z_u32(s->shifts + first, some)) : vdupq_n_s32(s->shifts[0]);
     int32x4_t v = vrshlq_s32(vmulhq_s32(vldrwq_s32(sums), multipliers), vsubq_s32(vdupq_n_s32(32), shifts));
     v = vaddq_n_s32(v, s->zero_point);
     v = vminq_s32(vmaxq_s32(v, vdupq_n_s32(s->low)), vdupq_n_s32(s->high));
@@ -160,17 +162,17 @@ static inline void store4(const tosaic_scaling *s, int high, const int32_t sums[
   for (int32_t k = 0; k < count; ++k) y[k] = (int8_t)tosaic_scaled(s, sums[k], channel + k);
 }
 
-static inline int32_t nibble(const uint8_t *w, int32_t i) {
+static inline int32_t nibble(const uint8_t* w, int32_t i) {
   return (int8_t)(i & 1 ? w[i >> 1] : (uint8_t)(w[i >> 1] << 4)) >> 4;
 }
-static inline int32_t dot_s4(const int8_t *x, const uint8_t *w, int32_t first, int32_t count, int32_t zero_point) {
+static inline int32_t dot_s4(const int8_t* x, const uint8_t* w, int32_t first, int32_t count, int32_t zero_point) {
   int32_t sum = 0;
   for (int32_t i = 0; i < count; ++i) sum += (x[i] - zero_point) * nibble(w, first + i);
   return sum;
 }
 
-/* What a window reads: runs of elements that lie side by side, in the input and in a channel's weights. One for each row of
-   taps inside the input, or one for each tap where dilation parts them. */
+/* What a window reads: runs of elements that lie side by side, in the input and in a channel's weights. One for each
+   row of taps inside the input, or one for each tap where dilation parts them. */
 typedef struct {
   int32_t rows, columns, length;    /* runs, and elements of one */
   int32_t in, in_row, in_column;    /* where the first begins in the input, and how far the next ones are */
@@ -178,7 +180,7 @@ typedef struct {
   int partial;                      /* some taps are outside */
 } runs;
 
-static inline runs runs_of(const tosaic_window *w, int32_t n, int32_t oy, int32_t ox) {
+static inline runs runs_of(const tosaic_window* w, int32_t n, int32_t oy, int32_t ox) {
   const int32_t y = oy * w->stride_y - w->pad_top, x = ox * w->stride_x - w->pad_left, channels = w->in_channels;
   int32_t first_y, last_y, first_x, last_x;
   taps_inside(y, w->in_height, w->kernel_height, w->dilation_y, &first_y, &last_y);
@@ -198,33 +200,33 @@ static inline runs runs_of(const tosaic_window *w, int32_t n, int32_t oy, int32_
   return r;
 }
 
-#define TOSAIC_EACH_OUTPUT(w)                          \
-  for (int32_t n = 0; n < (w)->batches; ++n)           \
-    for (int32_t oy = 0; oy < (w)->out_height; ++oy)   \
+#define TOSAIC_EACH_OUTPUT(w)                        \
+  for (int32_t n = 0; n < (w)->batches; ++n)         \
+    for (int32_t oy = 0; oy < (w)->out_height; ++oy) \
       for (int32_t ox = 0; ox < (w)->out_width; ++ox)
 /* `in` and `tap`: where run (i, k) begins. */
-#define TOSAIC_EACH_RUN(r, RUN)                                                   \
-  for (int32_t i = 0; i < (r).rows; ++i)                                          \
-    for (int32_t k = 0; k < (r).columns; ++k) {                                   \
-      const int32_t in = (r).in + i * (r).in_row + k * (r).in_column;             \
-      const int32_t tap = (r).tap + i * (r).tap_row + k * (r).tap_column;         \
-      RUN;                                                                        \
+#define TOSAIC_EACH_RUN(r, RUN)                                           \
+  for (int32_t i = 0; i < (r).rows; ++i)                                  \
+    for (int32_t k = 0; k < (r).columns; ++k) {                           \
+      const int32_t in = (r).in + i * (r).in_row + k * (r).in_column;     \
+      const int32_t tap = (r).tap + i * (r).tap_row + k * (r).tap_column; \
+      RUN;                                                                \
     }
 
 /* A window that leaves the input starts from `bias`, and takes the zero point off what it reads; all others start from
    `folded`, where that is done. */
-void tosaic_conv2d_s8(const tosaic_window *w, const tosaic_scaling *s, const int8_t *x, int32_t zero_point,
-                      const int8_t *weights, const int32_t *bias, const int32_t *folded, int8_t *y) {
+void tosaic_conv2d_s8(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
+                      const int8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y) {
   const int32_t row = w->kernel_height * w->kernel_width * w->in_channels;
   const int high = by_high_words(s, w->out_channels);
   TOSAIC_EACH_OUTPUT(w) {
     const runs r = runs_of(w, n, oy, ox);
-    const int32_t *start = r.partial ? bias : folded;
+    const int32_t* start = r.partial ? bias : folded;
     const int32_t zero = r.partial ? zero_point : 0;
     int32_t oc = 0;
     for (; oc + 4 <= w->out_channels; oc += 4) {
       int32_t sums[4] = {start[oc], start[oc + 1], start[oc + 2], start[oc + 3]};
-      const int8_t *rows = weights + oc * row;
+      const int8_t* rows = weights + oc * row;
       TOSAIC_EACH_RUN(r, {
         dot4_s8(sums, x + in, rows + tap, row, r.length);
         for (int32_t c = 0; c < 4 && zero != 0; ++c) sums[c] -= zero * total_s8(rows + c * row + tap, r.length);
@@ -243,8 +245,8 @@ void tosaic_conv2d_s8(const tosaic_window *w, const tosaic_scaling *s, const int
   }
 }
 
-void tosaic_conv2d_s4(const tosaic_window *w, const tosaic_scaling *s, const int8_t *x, int32_t zero_point,
-                      const uint8_t *weights, const int32_t *bias, const int32_t *folded, int8_t *y) {
+void tosaic_conv2d_s4(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
+                      const uint8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y) {
   const int32_t row = (w->kernel_height * w->kernel_width * w->in_channels + 1) / 2;
   TOSAIC_EACH_OUTPUT(w) {
     const runs r = runs_of(w, n, oy, ox);
@@ -256,8 +258,8 @@ void tosaic_conv2d_s4(const tosaic_window *w, const tosaic_scaling *s, const int
   }
 }
 
-void tosaic_conv2d_s16(const tosaic_window *w, const tosaic_scaling *s, const int16_t *x, const int8_t *weights,
-                       const int64_t *bias, int16_t *y) {
+void tosaic_conv2d_s16(const tosaic_window* w, const tosaic_scaling* s, const int16_t* x, const int8_t* weights,
+                       const int64_t* bias, int16_t* y) {
   const int32_t row = w->kernel_height * w->kernel_width * w->in_channels;
   TOSAIC_EACH_OUTPUT(w) {
     const runs r = runs_of(w, n, oy, ox);
@@ -270,17 +272,17 @@ void tosaic_conv2d_s16(const tosaic_window *w, const tosaic_scaling *s, const in
 }
 
 /* The taps of one channel are `channels` apart: a run of length `channels` for each. */
-static inline int32_t taps_in_row(const tosaic_window *w, const runs *r) {
+static inline int32_t taps_in_row(const tosaic_window* w, const runs* r) {
   return w->dilation_x == 1 ? r->length / w->in_channels : r->columns;
 }
 
-void tosaic_depthwise_s8(const tosaic_window *w, const tosaic_scaling *s, const int8_t *x, int32_t zero_point,
-                         const int8_t *weights, const int32_t *bias, const int32_t *folded, int8_t *y) {
+void tosaic_depthwise_s8(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
+                         const int8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y) {
   const int32_t channels = w->in_channels;
   const int high = by_high_words(s, channels);
   TOSAIC_EACH_OUTPUT(w) {
     const runs r = runs_of(w, n, oy, ox);
-    const int32_t *start = r.partial ? bias : folded;
+    const int32_t* start = r.partial ? bias : folded;
     const int32_t zero = r.partial ? zero_point : 0, taps = taps_in_row(w, &r);
     for (int32_t c = 0; c < channels; c += 4) {
       const int32_t count = channels - c < 4 ? channels - c : 4;
@@ -309,8 +311,8 @@ void tosaic_depthwise_s8(const tosaic_window *w, const tosaic_scaling *s, const 
   }
 }
 
-void tosaic_depthwise_s16(const tosaic_window *w, const tosaic_scaling *s, const int16_t *x, const int8_t *weights,
-                          const int64_t *bias, int16_t *y) {
+void tosaic_depthwise_s16(const tosaic_window* w, const tosaic_scaling* s, const int16_t* x, const int8_t* weights,
+                          const int64_t* bias, int16_t* y) {
   const int32_t channels = w->in_channels;
   TOSAIC_EACH_OUTPUT(w) {
     const runs r = runs_of(w, n, oy, ox);
@@ -318,8 +320,8 @@ void tosaic_depthwise_s16(const tosaic_window *w, const tosaic_scaling *s, const
     for (int32_t c = 0; c < channels; ++c) {
       int64_t sum = bias[c];
       for (int32_t i = 0; i < r.rows; ++i) {
-        const int16_t *in = x + r.in + i * r.in_row + c;
-        const int8_t *tap = weights + r.tap + i * r.tap_row + c;
+        const int16_t* in = x + r.in + i * r.in_row + c;
+        const int8_t* tap = weights + r.tap + i * r.tap_row + c;
         for (int32_t k = 0; k < taps; ++k, in += r.in_column, tap += channels) sum += (int32_t)*in * *tap;
       }
       *y++ = (int16_t)tosaic_scaled48(s, sum, c);
@@ -327,14 +329,14 @@ void tosaic_depthwise_s16(const tosaic_window *w, const tosaic_scaling *s, const
   }
 }
 
-void tosaic_matmul_s8(const tosaic_scaling *s, int32_t batches, int32_t rows, int32_t inner, int32_t columns,
-                      const int8_t *a, int32_t a_zero, const int8_t *b, int32_t b_zero, int8_t *y) {
+void tosaic_matmul_s8(const tosaic_scaling* s, int32_t batches, int32_t rows, int32_t inner, int32_t columns,
+                      const int8_t* a, int32_t a_zero, const int8_t* b, int32_t b_zero, int8_t* y) {
   const int high = by_high_words(s, columns);
   for (int32_t n = 0; n < batches; ++n, b += inner * columns)
     for (int32_t h = 0; h < rows; ++h, a += inner)
       for (int32_t column = 0; column < columns; column += 4) {
         const int32_t count = columns - column < 4 ? columns - column : 4;
-        const int8_t *at = b + column;
+        const int8_t* at = b + column;
         int32_t sums[4] = {0, 0, 0, 0};
 #if TOSAIC_MCU_HELIUM
         const mve_pred16_t some = vctp32q((uint32_t)count);

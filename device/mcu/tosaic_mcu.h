@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What C printed by tosaic calls: TOSA's arithmetic on one element, as inline functions, and the kernels in which programs
-   spend their time. C99, no heap, no globals. Results are TOSA's (specification 1.0, "Arithmetic helpers"), bit for bit
-   where they are integers. */
+/* What C printed by tosaic calls: TOSA's arithmetic on one element, as inline functions, and the kernels in which
+   programs spend their time. C99, no heap, no globals. Results are TOSA's (specification 1.0, "Arithmetic helpers"),
+   bit for bit where they are integers. */
 #ifndef TOSAIC_MCU_H
 #define TOSAIC_MCU_H
 
@@ -40,7 +40,9 @@ static inline int32_t tosaic_divide(int32_t a, int32_t b) { return b == 0 ? 0 : 
 static inline int64_t tosaic_add64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 static inline int64_t tosaic_sub64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
 static inline int64_t tosaic_mul64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
-static inline int64_t tosaic_divide64(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? tosaic_sub64(0, a) : a / b; }
+static inline int64_t tosaic_divide64(int64_t a, int64_t b) {
+  return b == 0 ? 0 : b == -1 ? tosaic_sub64(0, a) : a / b;
+}
 static inline int32_t tosaic_clz(int32_t a) { return a == 0 ? 32 : __builtin_clz((uint32_t)a); }
 static inline int64_t tosaic_max(int64_t a, int64_t b) { return a >= b ? a : b; }
 static inline int64_t tosaic_min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -74,8 +76,8 @@ static inline int32_t tosaic_mean(int32_t sum, int32_t count, int32_t zero_point
 }
 
 /* ---- TABLE of 513 entries: 9 bits of index, 7 of interpolation */
-static inline int32_t tosaic_table16(const int16_t *table, int16_t value) {
-  const int16_t *entry = table + ((value >> 7) + 256);
+static inline int32_t tosaic_table16(const int16_t* table, int16_t value) {
+  const int16_t* entry = table + ((value >> 7) + 256);
   return entry[0] * 128 + (entry[1] - entry[0]) * (value & 0x7f);
 }
 
@@ -113,42 +115,43 @@ typedef struct {
   int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
 } tosaic_window;
 
-/* How a sum becomes an element: clamp(sum * multiplier >> shift, + zero_point). One multiplier and shift, or one for each
-   output channel. */
+/* How a sum becomes an element: clamp(sum * multiplier >> shift, + zero_point). One multiplier and shift, or one for
+   each output channel. */
 typedef struct {
-  const int32_t *multipliers;
-  const uint8_t *shifts;
+  const int32_t* multipliers;
+  const uint8_t* shifts;
   uint8_t per_channel, double_round;
   int32_t zero_point, low, high;
 } tosaic_scaling;
 
-static inline int32_t tosaic_scaled(const tosaic_scaling *s, int32_t sum, int32_t channel) {
+static inline int32_t tosaic_scaled(const tosaic_scaling* s, int32_t sum, int32_t channel) {
   const int32_t i = s->per_channel ? channel : 0;
   const int32_t scaled = s->double_round ? tosaic_scale_twice(sum, s->multipliers[i], s->shifts[i])
                                          : tosaic_scale(sum, s->multipliers[i], s->shifts[i]);
   return tosaic_clamp(tosaic_add(scaled, s->zero_point), s->low, s->high);
 }
-static inline int32_t tosaic_scaled48(const tosaic_scaling *s, int64_t sum, int32_t channel) {
+static inline int32_t tosaic_scaled48(const tosaic_scaling* s, int64_t sum, int32_t channel) {
   const int32_t i = s->per_channel ? channel : 0;
   return tosaic_clamp(tosaic_add(tosaic_scale48(sum, s->multipliers[i], s->shifts[i]), s->zero_point), s->low, s->high);
 }
 
-/* CONV2D and DEPTHWISE_CONV2D (channel multiplier 1) with their RESCALE. Weights: OHWI, and HWC. `zero_point` is the input's;
-   `bias` has an element for each output channel, and `folded` the same less zero_point * (sum of the channel's weights). */
-void tosaic_conv2d_s8(const tosaic_window *w, const tosaic_scaling *s, const int8_t *x, int32_t zero_point,
-                      const int8_t *weights, const int32_t *bias, const int32_t *folded, int8_t *y);
+/* CONV2D and DEPTHWISE_CONV2D (channel multiplier 1) with their RESCALE. Weights: OHWI, and HWC. `zero_point` is the
+   input's; `bias` has an element for each output channel, and `folded` the same less zero_point * (sum of the channel's
+   weights). */
+void tosaic_conv2d_s8(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
+                      const int8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y);
 /* the same with weights of 4 bits: two in a byte, the first in the low bits; each output channel begins a byte */
-void tosaic_conv2d_s4(const tosaic_window *w, const tosaic_scaling *s, const int8_t *x, int32_t zero_point,
-                      const uint8_t *weights, const int32_t *bias, const int32_t *folded, int8_t *y);
-void tosaic_depthwise_s8(const tosaic_window *w, const tosaic_scaling *s, const int8_t *x, int32_t zero_point,
-                         const int8_t *weights, const int32_t *bias, const int32_t *folded, int8_t *y);
-void tosaic_conv2d_s16(const tosaic_window *w, const tosaic_scaling *s, const int16_t *x, const int8_t *weights,
-                       const int64_t *bias, int16_t *y);
-void tosaic_depthwise_s16(const tosaic_window *w, const tosaic_scaling *s, const int16_t *x, const int8_t *weights,
-                          const int64_t *bias, int16_t *y);
+void tosaic_conv2d_s4(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
+                      const uint8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y);
+void tosaic_depthwise_s8(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
+                         const int8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y);
+void tosaic_conv2d_s16(const tosaic_window* w, const tosaic_scaling* s, const int16_t* x, const int8_t* weights,
+                       const int64_t* bias, int16_t* y);
+void tosaic_depthwise_s16(const tosaic_window* w, const tosaic_scaling* s, const int16_t* x, const int8_t* weights,
+                          const int64_t* bias, int16_t* y);
 /* MATMUL with its RESCALE: y[n, h, w] = sum of (a[n, h, c] - a_zero) * (b[n, c, w] - b_zero) */
-void tosaic_matmul_s8(const tosaic_scaling *s, int32_t batches, int32_t rows, int32_t inner, int32_t columns,
-                      const int8_t *a, int32_t a_zero, const int8_t *b, int32_t b_zero, int8_t *y);
+void tosaic_matmul_s8(const tosaic_scaling* s, int32_t batches, int32_t rows, int32_t inner, int32_t columns,
+                      const int8_t* a, int32_t a_zero, const int8_t* b, int32_t b_zero, int8_t* y);
 
 #ifdef __cplusplus
 }

@@ -49,3 +49,5 @@ class CompileOptions(TypedDict, total=False):
     vgf_flags: str | Sequence[str] | None
     vulkan_tiers: Literal['cpu', 'coopmat', 'dot', 'base'] | Sequence[Literal['cpu', 'coopmat', 'dot', 'base']] | None
     vulkan_precision: Literal['fp32', 'fp16'] | None
+    vulkan_sums: Literal['fp32', 'fp16'] | None
+    vulkan_keep_f32: str | Sequence[str] | None

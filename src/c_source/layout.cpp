@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements, rows or contents: whatever their type, one of the same size is copied.
-#include "plan/movement.h"
 #include "c_source/elements.h"
 #include "c_source/types.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/reduce.h"
+#include "plan/movement.h"
 #include "plan/views.h"
 
 namespace tosaic::c_source {

@@ -2,6 +2,7 @@
 // Why floats of 16 bits lose accuracy. Rounded once, a tensor of f16 has about 75 dB, one of bf16 57.
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 
 #include "compare/reasons.h"
 #include "ops/op.h"
@@ -39,6 +40,13 @@ std::optional<LossReason> overflow(const LossEvidence& found, DType kept) {
       fmt::format("values reach {:.3g}, and {} has none beyond {}: they become infinite",
                   found.accumulated->largest_of_all(), name_of(kept), kept == DType::f16 ? "65504" : "3.39e38"),
       keep_option(found, found.node)};
+}
+
+// The result has nothing of what it should be though it could hold it: what a node computes on the way could not.
+std::optional<LossReason> overflow_inside(const LossEvidence& found, DType narrow) {
+  if (!std::isinf(*found.own_db) || *found.own_db > 0) return std::nullopt;
+  return LossReason{"overflow", fmt::format("values that it computes on the way reach beyond {}", name_of(narrow)),
+                    keep_option(found, found.node)};
 }
 
 std::optional<LossReason> denormal(const LossEvidence& found, DType kept) {
@@ -81,6 +89,7 @@ std::vector<LossReason> loss_reasons_of_floats(const LossEvidence& found) {
   if (is_narrow_float(kept) && add(overflow(found, kept))) return reasons;
   const DType narrow = is_narrow_float(kept) ? kept : found.narrow->weights;
   if (!found.own_db || *found.own_db >= good_db(narrow)) return reasons;
+  if (!is_narrow_float(kept) && add(overflow_inside(found, narrow))) return reasons;
   if (is_narrow_float(kept) && add(denormal(found, kept))) return reasons;
   if (!add(weights(found))) add(operands(found));
   return reasons;

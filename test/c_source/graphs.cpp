@@ -23,7 +23,7 @@ class Compiled : public testing::Environment {
     const std::size_t count = batch().size();
     batch().run();
     fmt::print("{} graphs as C, {} with types that C does not have\n", count, refused());
-    if (testing::GTEST_FLAG(filter) == "*") EXPECT_GT(count, 4 * refused());
+    if (testing::GTEST_FLAG(filter) == "*") { EXPECT_GT(count, 4 * refused()); }
   }
 };
 [[maybe_unused]] const auto* const environment = testing::AddGlobalTestEnvironment(new Compiled);

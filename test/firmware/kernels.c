@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of a processor (Helium, DSP) against the same in plain C, on random shapes: all bytes are equal. Built for a
-   board, and run in QEMU. */
+/* The kernels of a processor (Helium, DSP) against the same in plain C, on random shapes: all bytes are equal. Built
+   for a board, and run in QEMU. */
 #include <stdio.h>
 
 #include "tosaic_mcu.h"
@@ -34,7 +34,7 @@ static int64_t bias64[64];
 static uint8_t shifts[64];
 static int wrong, cases;
 
-static void compare(const char *what, const void *a, const void *b, int count, int size) {
+static void compare(const char* what, const void* a, const void* b, int count, int size) {
   ++cases;
   if (memcmp(a, b, (size_t)(count * size)) == 0) return;
   if (++wrong < 5) printf("%s: case %d differs\n", what, cases);
@@ -51,14 +51,15 @@ static tosaic_scaling scaling(int turn) {
   }
   for (int i = 0; i < 8000; ++i) x[i] = (int8_t)number(-128, 127), x16[i] = (int16_t)number(-32768, 32767);
   for (int i = 0; i < 20000; ++i) weights[i] = (int8_t)number(-127, 127);
-  const tosaic_scaling s = {multipliers,       shifts, (uint8_t)number(0, 1), (uint8_t)(number(0, 3) == 0),
+  const tosaic_scaling s = {multipliers,     shifts, (uint8_t)number(0, 1), (uint8_t)(number(0, 3) == 0),
                             number(-20, 20), -128,   number(60, 127)};
   return s;
 }
 
 static void windows(int turn) {
-  tosaic_window w = {number(1, 2), number(1, 7), number(1, 7), number(1, 37), 0, 0, number(1, 19), number(1, 3),
-                     number(1, 3), number(1, 2), number(1, 2), number(1, 2), number(1, 2), 0, 0};
+  tosaic_window w = {
+      number(1, 2), number(1, 7), number(1, 7), number(1, 37), 0, 0, number(1, 19), number(1, 3), number(1, 3),
+      number(1, 2), number(1, 2), number(1, 2), number(1, 2),  0, 0};
   w.pad_top = number(0, w.kernel_height - 1);
   w.pad_left = number(0, w.kernel_width - 1);
   const int room_y = w.in_height + 2 * w.pad_top - (w.kernel_height - 1) * w.dilation_y - 1;
@@ -72,8 +73,8 @@ static void windows(int turn) {
   tosaic_conv2d_s8(&w, &s, x, zero, weights, bias, folded, got);
   plain_conv2d_s8(&w, &s, x, zero, weights, bias, folded, wanted);
   compare("conv2d_s8", got, wanted, positions * outputs, 1);
-  tosaic_conv2d_s4(&w, &s, x, zero, (const uint8_t *)weights, bias, folded, got);
-  plain_conv2d_s4(&w, &s, x, zero, (const uint8_t *)weights, bias, folded, wanted);
+  tosaic_conv2d_s4(&w, &s, x, zero, (const uint8_t*)weights, bias, folded, got);
+  plain_conv2d_s4(&w, &s, x, zero, (const uint8_t*)weights, bias, folded, wanted);
   compare("conv2d_s4", got, wanted, positions * outputs, 1);
   w.out_channels = w.in_channels;
   tosaic_depthwise_s8(&w, &s, x, zero, weights, bias, folded, got);

@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from nets import NETS, write
+from board_nets import NETS, write
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MODELS = ROOT / "build/models"

@@ -65,7 +65,7 @@ std::shared_ptr<QuantisedWeight> QuantisedWeight::shared(QuantisedRows rows, int
       if (auto known = weight.lock(); known && known->rows_.scales == rows.scales) return known;
   auto made = std::make_shared<QuantisedWeight>(std::move(rows), bits);
   made->keeps_rows = true;  // and with them their memory, as long as it is known by its place
-  in_use.emplace_back(std::move(identity), made);
+  in_use.emplace_back(identity, made);
   return made;
 }
 

@@ -122,7 +122,7 @@ std::vector<Target> target_vulkan() {
       "fp16: weights and activations of f32 are stored in 16 bits, accumulators have 32; quantised tensors are "
       "unchanged";
   precision.allowed = {"fp32", "fp16"};
-  OptionInfo sums{.name = sums_option, .kind = OptionInfo::Kind::text, .default_value = "fp16"};
+  OptionInfo sums{.name = sums_option, .kind = OptionInfo::Kind::text, .default_value = "fp32"};
   sums.sentence =
       "with --vulkan-precision fp16, how sums of two computed tensors that no product reads are kept: what residual "
       "layers add to; fp32: in 32 bits";

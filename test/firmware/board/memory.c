@@ -3,10 +3,10 @@
 #include <stddef.h>
 
 extern char end;
-static char *top = &end;
+static char* top = &end;
 
-void *_sbrk(ptrdiff_t bytes) {
-  char *const given = top;
+void* _sbrk(ptrdiff_t bytes) {
+  char* const given = top;
   top += bytes;
   return given;
 }
