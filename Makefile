@@ -55,7 +55,7 @@ plugin: $(STAMPS)/packages-BUILD venv  ## the ExecuTorch plug-in, at build/relea
 	@$(call build-of,tosaic_executorch plugin_check)
 
 # An Ethos-U in QEMU's boards, and what builds and runs firmware for it (device/qemu/README.md).
-qemu-npu: $(STAMPS)/packages-BUILD $(STAMPS)/packages-DEVICE  ## an Ethos-U for QEMU, at build/release/device/qemu/tosaic_npu.so
+qemu-npu: $(STAMPS)/packages-BUILD $(STAMPS)/packages-BARE  ## an Ethos-U for QEMU, at build/release/device/qemu/tosaic_npu.so
 	@$(call build-of,tosaic_npu)
 
 # ---- tests ----------------------------------------------------------------------------------------------------
@@ -119,7 +119,6 @@ DRIVER_PACKAGES := libvulkan1 mesa-vulkan-drivers
 VULKAN_PACKAGES := $(DRIVER_PACKAGES) vulkan-validationlayers glslang-tools
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
-DEVICE_PACKAGES := qemu-system-arm gcc-arm-none-eabi
 CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 # Compiler, C library and emulator of a Cortex-M; and what this machine's own compiler needs for 32 bits.
 BARE_PACKAGES  = gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm \

@@ -8,8 +8,8 @@
 #include "api/compile_options.h"
 #include "api/guard.h"
 #include "api/program.h"
+#include "api/session_tensors.h"
 #include "pipeline/pipeline.h"
-#include "tosaic/session.hpp"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic {
@@ -27,16 +27,6 @@ Result<Session> on_its_device(const Program& program, const std::string& target,
   silent.message = [](const Diagnostic&) {};
   TOSAIC_TRY(const Artifact artifact, compile(program, target, options, silent, SampleSource()));
   return Session::load(artifact, {.device = how.target.device});
-}
-
-Result<std::vector<Tensor>> results_of(Session& session, const std::vector<Tensor>& sample) {
-  std::vector<InputTensor> inputs;
-  for (const Tensor& x : sample) inputs.push_back({x.data.data(), x.type.dtype, x.type.shape.sizes()});
-  TOSAIC_TRY(const std::vector<Output> outputs, session.run(inputs));
-  std::vector<Tensor> results;
-  for (const Output& y : outputs)
-    if (y.tensor) results.push_back({{y.tensor->dtype, Shape(y.tensor->sizes), {}}, y.tensor->data});
-  return results;
 }
 
 }  // namespace

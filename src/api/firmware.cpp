@@ -8,9 +8,9 @@
 
 #include "api/likely_inputs.h"
 #include "api/program.h"
+#include "api/session_tensors.h"
 #include "base/delegate_ids.h"
 #include "pipeline/arguments.h"
-#include "tosaic/session.hpp"
 
 namespace tosaic {
 namespace {
@@ -33,14 +33,8 @@ Result<SelfTest> run_here(const Artifact::Impl& artifact, const std::string& met
   std::vector<TensorType> wanted;
   for (const TensorInfo& in : session.inputs()) wanted.push_back({in.dtype, Shape(in.sizes()), {}});
   sample = arguments_for(program, wanted, sample);
-  std::vector<InputTensor> inputs;
-  for (const Tensor& t : sample)
-    inputs.push_back({t.data.data(), t.type.dtype, t.type.shape.sizes(), {}, t.data.size()});
-  TOSAIC_TRY(const std::vector<Output> outputs, session.run(inputs));
-  SelfTest made{std::move(sample), {}};
-  for (const Output& o : outputs)
-    if (o.tensor) made.results.push_back({{o.tensor->dtype, Shape(o.tensor->sizes), {}}, o.tensor->data});
-  return made;
+  TOSAIC_TRY(std::vector<Tensor> results, results_of(session, sample));
+  return SelfTest{std::move(sample), std::move(results)};
 }
 
 }  // namespace

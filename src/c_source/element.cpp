@@ -6,6 +6,7 @@
 #include "c_source/elements.h"
 #include "c_source/types.h"
 #include "ir/tosa_operators.h"
+#include "ops/definitions/row.h"
 
 namespace tosaic::c_source {
 namespace {
@@ -19,7 +20,7 @@ struct Asked {
   DType in() const { return view.in(0).dtype; }
   DType out() const { return view.out().dtype; }
   bool floats() const { return is_float(in()); }
-  bool ignores_nan() const { return view.node().attrs.get_or<std::string>("nan_mode", "propagate") == "ignore"; }
+  bool ignores_nan() const { return tosa::ignores_nan(view); }
 };
 
 template <class... Args>

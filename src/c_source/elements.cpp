@@ -156,7 +156,7 @@ void print_end(Writer& out, const Planning& planning, Epilogue& epilogue, const 
            index_sum(index, dense_strides(planning.type(epilogue.output).shape)), result);
 }
 
-Step step_of(const Planning&, std::vector<ValueId> reads, Epilogue& epilogue, std::string body) {
+Step step_of(std::vector<ValueId> reads, Epilogue& epilogue, std::string body) {
   if (epilogue.elements)
     for (ValueId v : epilogue.elements->reads())
       if (std::ranges::find(reads, v) == reads.end()) reads.push_back(v);

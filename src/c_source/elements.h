@@ -67,6 +67,6 @@ Epilogue epilogue_of(const Planning& planning, std::uint32_t n, const std::strin
 void print_end(Writer& out, const Planning& planning, Epilogue& epilogue, const std::string& sum,
                const std::vector<std::string>& index);
 // A step of the node, its operands, and its epilogue.
-Step step_of(const Planning& planning, std::vector<ValueId> reads, Epilogue& epilogue, std::string body);
+Step step_of(std::vector<ValueId> reads, Epilogue& epilogue, std::string body);
 
 }  // namespace tosaic::c_source

@@ -4,6 +4,7 @@
 #include "c_source/types.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/reduce.h"
+#include "ops/definitions/row.h"
 #include "plan/movement.h"
 #include "plan/views.h"
 
@@ -71,8 +72,6 @@ bool take_indexed(Planning& planning, std::uint32_t n) {
   if (node.op == tosa::op::argmax) {
     if (c_type(view.in(0).dtype).empty()) return false;
     const auto along = tosa::along(view.in(0).shape, view.integer("axis"));
-    const bool floats = is_float(view.in(0).dtype),
-               ignores = node.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
     w.loop("i", along.outer);
     w.loop("j", along.inner);
     w.line("const {0} *x = {1} + i * {2} + j;", c_type(view.in(0).dtype), name_of_value(node.inputs[0]),
@@ -81,8 +80,8 @@ bool take_indexed(Planning& planning, std::uint32_t n) {
     w.line("int32_t index = 0;");
     w.open("for (int32_t k = 1; k < {}; ++k)", along.size);
     w.line("const {} next = x[k * {}];", c_type(view.in(0).dtype), along.inner);
-    if (floats) {
-      w.line("const float largest = tosaic_maxf(best, next, {});", int{ignores});
+    if (is_float(view.in(0).dtype)) {
+      w.line("const float largest = tosaic_maxf(best, next, {});", int{tosa::ignores_nan(view)});
       w.line("const int same = largest == best || (largest != largest && best != best);");
       w.line("if (!same) best = largest, index = k;");
     } else {

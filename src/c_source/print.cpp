@@ -36,8 +36,8 @@ constexpr std::uint64_t alignment = 16;  // of a vector of Helium
 
 class Printer {
  public:
-  Printer(const Graph& graph, const std::string& name, bool is_body = false)
-      : graph_(graph), planning_(graph_, name), is_body_(is_body) {}
+  Printer(const Graph& graph, const std::string& name, Linkage linkage = Linkage::internal)
+      : graph_(graph), planning_(graph_, name), linkage_(linkage) {}
 
   Result<Printed> print() {
     TOSAIC_CHECK(plan_steps());
@@ -68,6 +68,7 @@ class Printer {
       calls += fmt::format("  memcpy(out{}, {}, {});\n", copy.output, address(copy.from),
                            graph_[copy.from].type.storage_bytes());
     made.arena_bytes += memory_.arena_bytes;
+    made.function = planning_.name + "_steps";
     made.declaration = declaration();
     if (memory_.arena_bytes > 0)
       made.code +=
@@ -177,13 +178,13 @@ class Printer {
     };
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) add(graph_.inputs[i], "const ", "in", i);
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) add(graph_.outputs[i], "", "out", i);
-    return fmt::format("{}void {}_steps({})", is_body_ ? "static " : "", planning_.name,
+    return fmt::format("{}void {}_steps({})", linkage_ == Linkage::internal ? "static " : "", planning_.name,
                        parameters.empty() ? "void" : parameters);
   }
 
   const Graph& graph_;
   Planning planning_;
-  bool is_body_;
+  Linkage linkage_;
   plan::Memory memory_;
   std::vector<ConstantArray> constants_;
   std::map<std::pair<DType, std::string_view>, std::string> known_;
@@ -191,14 +192,12 @@ class Printer {
 
 }  // namespace
 
-Result<Printed> print_body(const Graph& graph, const std::string& name) { return Printer(graph, name, true).print(); }
-
-Result<Printed> print_function(const Graph& graph, const std::string& name) {
+Result<Printed> print_function(const Graph& graph, const std::string& name, Linkage linkage) {
   for (ValueId v : graph.inputs)
     if (c_type(graph[v].type.dtype).empty())
       return error("c.unsupported", fmt::format("there is no C for inputs of {}", name_of(graph[v].type.dtype)));
   const std::optional<Graph> in_tosa = extension::in_tosa(graph);
-  return Printer(in_tosa ? *in_tosa : graph, name).print();
+  return Printer(in_tosa ? *in_tosa : graph, name, linkage).print();
 }
 
 bool has_c(const tosa::View& view) {
@@ -225,10 +224,10 @@ bool has_c(const tosa::View& view) {
   return Printer(*asked, "asked").plan_steps().ok();
 }
 
-std::string print_array(const ConstantArray& array) {
+std::string print_array(const ConstantArray& array, Linkage linkage) {
   const auto count = static_cast<std::size_t>(array.type.shape.elements());
-  std::string text =
-      fmt::format("static const {} {}[{}] TOSAIC_WEIGHTS = {{", c_type(array.type.dtype), array.name, count);
+  std::string text = fmt::format("{}const {} {}[{}] TOSAIC_WEIGHTS = {{", linkage == Linkage::internal ? "static " : "",
+                                 c_type(array.type.dtype), array.name, count);
   text.reserve(text.size() + count * (is_float(array.type.dtype) ? 14 : 5));
   std::size_t line = 0;  // where it begins
   const auto add = [&](std::string_view element) {

@@ -25,7 +25,11 @@ struct PrintedStep {
   std::string place;      // "features.3.conv, model.py:6"
 };
 
+// Who may call a function or read an array: other files, or its own alone.
+enum class Linkage : std::uint8_t { external, internal };
+
 struct Printed {
+  std::string function;                  // "net_steps"
   std::string declaration;               // "void net_steps(const int8_t *in0, int8_t *out0)"
   std::string code;                      // definitions; those of steps and of bodies come first
   std::vector<ConstantArray> constants;  // that they read, declared by who writes the file
@@ -36,13 +40,13 @@ struct Printed {
 // `name` begins the names of all functions and arrays; NAME_steps is the one that calls the others. Pointers to dense
 // tensors come in the order of the graph's inputs and outputs. The graph holds tosa.* nodes alone, and sizes are
 // numbers. Error: c.unsupported, at the node.
-Result<Printed> print_function(const Graph& graph, const std::string& name);
+Result<Printed> print_function(const Graph& graph, const std::string& name, Linkage linkage = Linkage::external);
 
 // Is there C for the node?
 bool has_c(const tosa::View& view);
 
-// The definition of an array: 'static const int8_t NAME[] TOSAIC_WEIGHTS = {...};'
-std::string print_array(const ConstantArray& array);
+// The definition of an array: 'static const int8_t NAME[2] TOSAIC_WEIGHTS = {1,2,};'
+std::string print_array(const ConstantArray& array, Linkage linkage = Linkage::internal);
 // The text of device/mcu/tosaic_mcu.h and device/mcu/tosaic_mcu.c.
 std::string_view mcu_header();
 std::string_view mcu_source();

@@ -43,7 +43,7 @@ bool take_matmul(Planning& planning, std::uint32_t n) {
   w.close();
   print_end(w, planning, epilogue, "sum", index);
   for (std::size_t d = 0; d < 3; ++d) w.close();
-  planning.add(step_of(planning, {node.inputs[0], node.inputs[1]}, epilogue, w.take()));
+  planning.add(step_of({node.inputs[0], node.inputs[1]}, epilogue, w.take()));
   return true;
 }
 
@@ -116,7 +116,7 @@ bool take_convolution(Planning& planning, std::uint32_t n) {
   for (std::size_t i = 0; i < axes.size() + (depthwise ? 0 : 1); ++i) w.close();
   print_end(w, planning, epilogue, "sum", index);
   for (std::size_t d = 0; d < index.size(); ++d) w.close();
-  planning.add(step_of(planning, {node.inputs[0], node.inputs[1], node.inputs[2]}, epilogue, w.take()));
+  planning.add(step_of({node.inputs[0], node.inputs[1], node.inputs[2]}, epilogue, w.take()));
   return true;
 }
 

@@ -5,19 +5,22 @@
 #include "c_source/elements.h"
 #include "c_source/types.h"
 #include "ir/tosa_operators.h"
+#include "ops/definitions/row.h"
 
 namespace tosaic::c_source {
 namespace {
 
 // How one more element `x` is folded into `sum`.
-std::string fold(const Node& node, DType type) {
-  const int ignores = node.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
+std::string fold(const tosa::View& view) {
+  const Node& node = view.node();
+  const DType type = view.in(0).dtype;
   if (node.op == tosa::op::reduce_sum) return is_float(type) ? "sum += x;" : "sum = tosaic_add(sum, x);";
   if (node.op == tosa::op::reduce_product) return "sum *= x;";
   if (node.op == tosa::op::reduce_all) return "sum = sum && x;";
   if (node.op == tosa::op::reduce_any) return "sum = sum || x;";
   const bool largest = node.op == tosa::op::reduce_max;
-  if (is_float(type)) return fmt::format("sum = tosaic_{}f(sum, x, {});", largest ? "max" : "min", ignores);
+  if (is_float(type))
+    return fmt::format("sum = tosaic_{}f(sum, x, {});", largest ? "max" : "min", int{tosa::ignores_nan(view)});
   return fmt::format("if (x {} sum) sum = x;", largest ? '>' : '<');
 }
 
@@ -61,13 +64,13 @@ bool take_reduction(Planning& planning, std::uint32_t n) {
                : fmt::format("{}[{}]", name_of_value(node.inputs[0]), index_sum(in_index, dense_strides(in)));
   w.line("const {} x = {};", c_type(type), element);
   if (from_first) w.line("if (k == 0) sum = x;");
-  w.line("{}", fold(node, type));
+  w.line("{}", fold(view));
   w.close();
   print_end(w, planning, epilogue, "sum", index);
   for (int d = 1; d < out.rank(); ++d) w.close();
   if (prologue) epilogue.nodes.insert(epilogue.nodes.begin(), prologue->nodes().begin(), prologue->nodes().end());
   std::ranges::sort(epilogue.nodes);
-  planning.add(step_of(planning, prologue ? prologue->reads() : std::vector{node.inputs[0]}, epilogue, w.take()));
+  planning.add(step_of(prologue ? prologue->reads() : std::vector{node.inputs[0]}, epilogue, w.take()));
   return true;
 }
 

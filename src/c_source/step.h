@@ -60,7 +60,4 @@ bool take_control_flow(Planning& planning, std::uint32_t n);
 bool take_call(Planning& planning, std::uint32_t n);  // tosa.custom of domain "tosaic": a function of that name
 bool take_elements(Planning& planning, std::uint32_t n);
 
-// A body of control flow: as print_function, a static function.
-Result<Printed> print_body(const Graph& graph, const std::string& name);
-
 }  // namespace tosaic::c_source

@@ -59,8 +59,7 @@ bool take_pool(Planning& planning, std::uint32_t n) {
     const std::int64_t zero = floats ? 0 : planning.scalar(node.inputs[1]);
     w.line("sum += {}{};", element, zero == 0 ? "" : fmt::format(" - {}", c_number(zero)));
   } else if (floats) {
-    const bool ignores = node.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
-    w.line("made = tosaic_maxf(made, {}, {});", element, int{ignores});
+    w.line("made = tosaic_maxf(made, {}, {});", element, int{tosa::ignores_nan(view)});
   } else {
     w.line("if ({0} > made) made = {0};", element);
   }
@@ -87,7 +86,7 @@ bool take_pool(Planning& planning, std::uint32_t n) {
   }
   print_end(w, planning, epilogue, "made", nhwc);
   close_outputs(w);
-  planning.add(step_of(planning, {node.inputs[0]}, epilogue, w.take()));
+  planning.add(step_of({node.inputs[0]}, epilogue, w.take()));
   return true;
 }
 
@@ -134,7 +133,7 @@ bool take_resize(Planning& planning, std::uint32_t n) {
   }
   print_end(w, planning, epilogue, "made", nhwc);
   close_outputs(w);
-  planning.add(step_of(planning, {node.inputs[0]}, epilogue, w.take()));
+  planning.add(step_of({node.inputs[0]}, epilogue, w.take()));
   return true;
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tosaic/ethosu.h"
+#include "ethosu/c_api.h"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
-#include <thread>
 
 #include "ethosu/machine.h"
 
@@ -17,29 +15,13 @@ namespace {
 using namespace tosaic;
 using namespace tosaic::ethosu;
 
-void copy_text(char* to, std::size_t size, std::string_view from) {
-  const std::size_t length = std::min(from.size(), size - 1);
-  std::memcpy(to, from.data(), length);
-  to[length] = 0;
-}
-
 int report(const Diagnostic& why, tosaic_ethosu_error* error) {
-  if (error) {
-    copy_text(error->code, sizeof error->code, why.code);
-    copy_text(error->message, sizeof error->message, why.message);
-  }
+  fill_error(error, why.code, why.message);
   if (why.code == "ethosu.argument") return TOSAIC_ETHOSU_ARGUMENT;
   constexpr std::string_view unknown[] = {"ethosu.undecidable", "ethosu.reset-value",   "ethosu.overflow",
                                           "ethosu.undefined",   "ethosu.too-much-work", "ethosu.too-large"};
   return std::find(std::begin(unknown), std::end(unknown), why.code) != std::end(unknown) ? TOSAIC_ETHOSU_UNSUPPORTED
                                                                                           : TOSAIC_ETHOSU_INVALID;
-}
-
-// Allocates nothing itself.
-void out_of_memory(tosaic_ethosu_error* error) {
-  if (!error) return;
-  copy_text(error->code, sizeof error->code, "ethosu.memory");
-  copy_text(error->message, sizeof error->message, "out of memory");
 }
 
 // Nothing is thrown on purpose; memory that the machine does not have is.
@@ -48,7 +30,7 @@ int guarded(tosaic_ethosu_error* error, F f) {
   try {
     return f();
   } catch (const std::bad_alloc&) {
-    out_of_memory(error);
+    fill_error(error, "ethosu.memory", "out of memory");
     return TOSAIC_ETHOSU_MEMORY;
   } catch (const std::exception& e) { return report(tosaic::internal_error(e.what()), error); } catch (...) {
     return report(tosaic::internal_error("an unknown exception"), error);
@@ -70,9 +52,7 @@ int tosaic_ethosu_open(const void* commands, size_t command_bytes, const void* c
     if (options && options->struct_bytes != sizeof(tosaic_ethosu_options))
       return report(tosaic::error("ethosu.argument", "options of another version of this header"), error);
     Options chosen;
-    chosen.threads =
-        static_cast<int>(options && options->threads ? std::min<unsigned>(options->threads, 64)
-                                                     : std::clamp<unsigned>(std::thread::hardware_concurrency(), 1, 8));
+    chosen.threads = threads_for(options ? options->threads : 0);
     chosen.slow = options && options->plain_loops;
     if (options && options->most_work > 0) chosen.most_work = options->most_work;
     auto machine = Machine::open(Bytes::copy(commands, command_bytes), Bytes::copy(constants, constant_bytes), chosen);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cstring>
 #include <new>
-#include <thread>
 
+#include "ethosu/c_api.h"
 #include "ethosu_device/device.h"
 
 struct tosaic_ethosu_device {
@@ -13,14 +11,7 @@ struct tosaic_ethosu_device {
 namespace {
 
 int refuse(tosaic_ethosu_error* error, int status, std::string_view code, std::string_view message) {
-  if (!error) return status;
-  const auto copy = [](char* to, std::size_t size, std::string_view text) {
-    const std::size_t length = std::min(text.size(), size - 1);
-    std::memcpy(to, text.data(), length);
-    to[length] = 0;
-  };
-  copy(error->code, sizeof error->code, code);
-  copy(error->message, sizeof error->message, message);
+  tosaic::ethosu::fill_error(error, code, message);
   return status;
 }
 
@@ -32,8 +23,7 @@ int open_device(const tosaic_ethosu_device_options& given, const tosaic_ethosu_h
                                           given.id ? given.id : config->id_word);
   if (!config.ok()) return refuse(error, TOSAIC_ETHOSU_ARGUMENT, config.error().code, config.error().message);
   tosaic::ethosu::Options options;
-  options.threads = static_cast<int>(given.threads ? std::min(given.threads, 64u)
-                                                   : std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
+  options.threads = tosaic::ethosu::threads_for(given.threads);
   if (given.most_work > 0) options.most_work = given.most_work;
   *device = new tosaic_ethosu_device{{*config, options, given.deferred != 0, host}};
   return TOSAIC_ETHOSU_OK;

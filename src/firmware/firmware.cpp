@@ -67,6 +67,7 @@ class Writer {
       return error("firmware.name", fmt::format("'{}' is no name in C", name_)).hint("choose letters, digits and _");
     for (const MethodSource& source : sources_) TOSAIC_CHECK(print(source));
     gather_constants();
+    gather_states();
     std::vector<SourceFile> files{
         {name_ + ".h", header()}, {name_ + ".c", source()}, {name_ + "_weights.c", weights()}};
     if (has_npu()) files.push_back({name_ + "_npu.c", npu_file()});
@@ -85,7 +86,7 @@ class Writer {
     const std::string prefix = sources_.size() == 1 ? name_ : name_ + "_" + as_name(source.name);
     method.call = sources_.size() == 1 ? name_ + "_run" : prefix;
     TOSAIC_TRY(method.whole, whole_program(source.outer, source.lowered, !source.npu_payloads.empty(), prefix));
-    TOSAIC_TRY(method.printed, c_source::print_function(method.whole.graph, prefix));
+    TOSAIC_TRY(method.printed, c_source::print_function(method.whole.graph, prefix, c_source::Linkage::internal));
     for (const Node& node : method.whole.graph.nodes)
       if (node.op == tosa::op::custom) {
         TOSAIC_TRY(NpuCall call, npu_call(method.whole.graph, node, source.npu_payloads));
@@ -118,20 +119,17 @@ class Writer {
     TensorType type;
     Bytes initial;
   };
-  std::vector<StateMemory> states() const {
-    std::vector<StateMemory> list;
+  void gather_states() {
     for (const Method& m : methods_)
       for (std::size_t i = 0; i < m.whole.states.size(); ++i) {
         const State& state = m.whole.states[i];
-        if (std::ranges::find(list, state.name, &StateMemory::name) == list.end())
-          list.push_back({state.name, m.input(m.whole.inputs + i), state.initial});
+        if (std::ranges::find(states_, state.name, &StateMemory::name) == states_.end())
+          states_.push_back({state.name, m.input(m.whole.inputs + i), state.initial});
       }
-    return list;
   }
   std::string state_name(const std::string& of) const {
-    const auto all = states();
-    const auto found = std::ranges::find(all, of, &StateMemory::name);
-    return fmt::format("{}_state{}", name_, found - all.begin());
+    const auto found = std::ranges::find(states_, of, &StateMemory::name);
+    return fmt::format("{}_state{}", name_, found - states_.begin());
   }
 
   std::string header() const {
@@ -141,11 +139,11 @@ class Writer {
         "#ifndef {0}\n#define {0}\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n", guard);
     text += fmt::format("/* Bytes of static memory for activations. */\n#define {}_ARENA_BYTES {}\n\n", upper(name_),
                         arena_bytes());
-    if (!states().empty())
+    if (!states_.empty())
       text += fmt::format(
           "/* The model has {} states, which stay from run to run. This gives them their first\n   "
           "contents: before the first run, and to begin anew. */\nvoid {}_init(void);\n\n",
-          states().size(), name_);
+          states_.size(), name_);
     if (has_npu())
       text += fmt::format(
           "/* 0 where the NPU did its work in the last run, and else what went wrong (see {}_npu.c). "
@@ -189,22 +187,15 @@ class Writer {
     if (!constants_.empty()) text += "\n";
     for (const Method& m : methods_)
       for (const NpuCall& call : m.npu) text += call.declaration + ";\n";
-    for (const StateMemory& state : states()) {
+    for (const StateMemory& state : states_) {
       const std::string as = state_name(state.name);
       text += fmt::format("/* {} */\nstatic {} {}[{}] TOSAIC_ARENA;\n", without(state.name, "*/"),
                           c_type(state.type.dtype), as, state.type.shape.elements());
     }
-    for (const Method& m : methods_)
-      text += "\n" + with_static(m.printed.code, m.printed.declaration) + run_function(m);
-    if (!states().empty()) text += init_function();
+    for (const Method& m : methods_) text += "\n" + m.printed.code + run_function(m);
+    if (!states_.empty()) text += init_function();
     return text;
   }
-  // The printed function is called by the one of the header alone.
-  static std::string with_static(std::string code, const std::string& declaration) {
-    const std::size_t at = code.rfind(declaration);
-    return code.insert(at, "static ");
-  }
-
   // Gives states to the printed function, and keeps what it makes of them.
   std::string run_function(const Method& m) const {
     std::string arguments, before, after;
@@ -218,14 +209,13 @@ class Writer {
       after += fmt::format("  memcpy({}, next{}, {});\n", state_name(m.whole.states[i].name), i, type.storage_bytes());
       add(fmt::format("next{}", i));
     }
-    const std::string function = m.printed.declaration.substr(5, m.printed.declaration.find('(') - 5);
-    return fmt::format("void {}({}) {{\n{}  {}({});\n{}}}\n", m.call, m.parameters(), before, function, arguments,
-                       after);
+    return fmt::format("void {}({}) {{\n{}  {}({});\n{}}}\n", m.call, m.parameters(), before, m.printed.function,
+                       arguments, after);
   }
 
   std::string init_function() const {
     std::string text, body;
-    for (const StateMemory& state : states()) {
+    for (const StateMemory& state : states_) {
       const std::string as = state_name(state.name);
       const bool zeros =
           state.initial.null() || std::all_of(state.initial.data(), state.initial.data() + state.initial.size(),
@@ -245,7 +235,7 @@ class Writer {
     std::string text = banner("Weights and tables") + "#include \"tosaic_mcu.h\"\n\n";
     for (const ConstantArray* array : constants_) {
       text += fmt::format("extern const {} {}[];\n", c_type(array->type.dtype), array->name);
-      text += c_source::print_array(*array).substr(std::string_view("static ").size());
+      text += c_source::print_array(*array, c_source::Linkage::external);
     }
     if (constants_.empty()) text += "typedef int tosaic_no_weights;\n";
     return text;
@@ -299,7 +289,7 @@ class Writer {
                       : fmt::format("  failed |= differing(\"{0} output {2}\", got{1}_{2}, wanted{1}_{2}, {3});\n",
                                     m.call, k, i, type.storage_bytes());
       }
-      if (!states().empty()) body += fmt::format("  {}_init();\n", name_);
+      if (!states_.empty()) body += fmt::format("  {}_init();\n", name_);
       body += fmt::format("  {}({});\n{}", m.call, arguments, checks);
     }
     if (body.empty()) body = "  puts(\"there is no sample in it\");\n";
@@ -337,6 +327,7 @@ class Writer {
   const std::string& name_;
   std::vector<Method> methods_;
   std::vector<const ConstantArray*> constants_;
+  std::vector<StateMemory> states_;
   std::uint64_t flash_ = 0;
 };
 
@@ -352,7 +343,7 @@ std::string quoted(std::string_view text) {
 // What lies where, in bytes, for people and for scripts that refuse what does not fit.
 std::string Writer::memory() const {
   std::uint64_t state_bytes = 0, io = 0, npu_flash = 0, npu_ram = 0;
-  for (const StateMemory& state : states()) state_bytes += 2 * state.type.storage_bytes();
+  for (const StateMemory& state : states_) state_bytes += 2 * state.type.storage_bytes();
   std::string layers;
   for (const Method& m : methods_) {
     for (std::size_t i = 0; i < m.whole.inputs; ++i) io += m.input(i).storage_bytes();

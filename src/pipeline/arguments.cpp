@@ -8,13 +8,13 @@ namespace tosaic {
 namespace {
 
 // A float sample as the quantised values of an integer input.
-Tensor as_codes(const Tensor& sample, const TensorType& type, const Scales& scales) {
+Tensor quantised_sample(const Tensor& sample, const TensorType& type, const Scales& scales) {
   const IntegerRange range = quantised_range(type);
   std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double real = element_as_double(sample.type.dtype, sample.data.data(), i);
-    const double code = std::nearbyint(real / scales.scale[0]) + static_cast<double>(scales.zero_point[0]);
-    values[i] = std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest));
+    const double value = std::nearbyint(real / scales.scale[0]) + static_cast<double>(scales.zero_point[0]);
+    values[i] = std::clamp(value, static_cast<double>(range.lowest), static_cast<double>(range.highest));
   }
   return {type, constant_bytes(type.dtype, values)};
 }
@@ -45,7 +45,7 @@ std::vector<Tensor> arguments_for(const Graph& program, const std::vector<Tensor
     if (!fits)
       arguments.push_back(seeded(wanted[i], random));
     else if (is_float(sample[i].type.dtype) && !is_float(wanted[i].dtype) && scales)
-      arguments.push_back(as_codes(sample[i], wanted[i], *scales));
+      arguments.push_back(quantised_sample(sample[i], wanted[i], *scales));
     else
       arguments.push_back({wanted[i], converted({sample[i].type, sample[i].data.data()}, wanted[i].dtype)});
   }

@@ -10,6 +10,7 @@
 #include "ir/tosa_operators.h"
 #include "plan/groups.h"
 #include "plan/movement.h"
+#include "plan/views.h"
 #include "shaders/attention.h"
 #include "shaders/compile.h"
 #include "shaders/elements.h"
@@ -178,12 +179,8 @@ class Planning {
 
   // Does a step so far read the memory, which may be behind nodes that it looked through? Somebody has to store it
   // then.
-  bool is_read(ValueId v) const {
-    for (auto n = uses_.producer[v]; n >= 0 && is_view(uses_.node(static_cast<std::uint32_t>(n)));
-         n = uses_.producer[v])
-      v = uses_.node(static_cast<std::uint32_t>(n)).inputs[0];
-    return is_read_in_some_view(v);
-  }
+  bool is_read(ValueId v) const { return is_read_in_some_view(memory_of(v)); }
+  ValueId memory_of(ValueId v) const { return plan::skip_views(graph_, uses_.producer, v); }
   bool is_read_in_some_view(ValueId v) const {
     return read_[v] || std::ranges::any_of(uses_.users[v], [&](std::uint32_t u) {
              return is_view(graph_.nodes[u]) && is_read_in_some_view(graph_.nodes[u].outputs[0]);
@@ -196,12 +193,6 @@ class Planning {
   }
   // Every step reads what is given, constant or stored by another one: what nobody stores is memory of something else.
   Status reads_what_is_stored() const {
-    const auto memory_of = [&](ValueId v) {
-      for (auto n = uses_.producer[v]; n >= 0 && is_view(uses_.node(static_cast<std::uint32_t>(n)));
-           n = uses_.producer[v])
-        v = uses_.node(static_cast<std::uint32_t>(n)).inputs[0];
-      return v;
-    };
     std::vector<bool> stored(graph_.values.size(), false);
     for (const Step& step : steps_.list)
       for (ValueId v : step.writes) stored[memory_of(v)] = true;

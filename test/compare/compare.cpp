@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two calls, computed by hand: what each loses alone, and what all of them lose together.
-#include <gtest/gtest.h>
-
-#include "compare/compare.h"
-#include "partition/graph_text.h"
+#include "compare/by_hand.h"
 
 namespace tosaic {
 namespace {
-
-constexpr double in_db = 1e-3;
-
-double db_of(double signal, double noise) { return 10 * std::log10(signal / noise); }
-
-FloatProgram program_of(const std::string& text) {
-  FloatProgram program{graph_of(text), {}, {}};
-  program.held.assign(program.graph.values.size(), 0);
-  program.group.assign(program.graph.values.size(), no_value);
-  return program;
-}
 
 ValueId named(const Graph& graph, const std::string& name) {
   for (ValueId v = 0; v < graph.values.size(); ++v)
@@ -26,24 +12,11 @@ ValueId named(const Graph& graph, const std::string& name) {
   return 0;
 }
 
-Tensor floats(std::vector<float> values) {
-  const auto size = static_cast<std::int64_t>(values.size());
-  return {{DType::f32, Shape{size}, {}}, Bytes::of(std::move(values))};
-}
-
 Comparison compared(const FloatProgram& program, const std::string& quantised, const std::vector<float>& sample) {
   const tosa::Spec spec = *tosa::Spec::parse("TOSA-1.0+INT+int16");
   auto found = compare_programs(program, graph_of(quantised), {{floats(sample)}}, {.spec = &spec, .threads = 1});
   EXPECT_TRUE(found.ok()) << (found.ok() ? "" : render(found.error(), false));
   return found.ok() ? *std::move(found) : Comparison{};
-}
-
-const ComparedLayer& layer(const Comparison& found, const std::string& value) {
-  for (const ComparedLayer& one : found.layers)
-    if (one.value == value) return one;
-  ADD_FAILURE() << "no layer " << value;
-  static const ComparedLayer none;
-  return none;
 }
 
 const char* const doubled_twice = R"(graph @main(%x: 4xf32) -> (%b) {

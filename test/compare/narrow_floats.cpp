@@ -1,28 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floats that are kept in 16 bits, computed by hand.
-#include <gtest/gtest.h>
-
-#include "compare/compare.h"
-#include "partition/graph_text.h"
+#include "compare/by_hand.h"
 
 namespace tosaic {
 namespace {
-
-constexpr double in_db = 1e-3;
-
-double db_of(double signal, double noise) { return 10 * std::log10(signal / noise); }
-
-FloatProgram program_of(const std::string& text) {
-  FloatProgram program{graph_of(text), {}, {}};
-  program.held.assign(program.graph.values.size(), 0);
-  program.group.assign(program.graph.values.size(), no_value);
-  return program;
-}
-
-Tensor floats(std::vector<float> values) {
-  const auto size = static_cast<std::int64_t>(values.size());
-  return {{DType::f32, Shape{size}, {}}, Bytes::of(std::move(values))};
-}
 
 // All that the program computes but its outputs is kept in f16.
 NarrowFloats in_f16(const Graph& program) {
@@ -52,14 +33,6 @@ Comparison compared(const std::string& text, const std::vector<float>& sample) {
       compare_programs(program, program.graph, {{floats(sample)}}, {.spec = &spec, .narrow = &narrow, .threads = 1});
   EXPECT_TRUE(found.ok()) << (found.ok() ? "" : render(found.error(), false));
   return found.ok() ? *std::move(found) : Comparison{};
-}
-
-const ComparedLayer& layer(const Comparison& found, const std::string& value) {
-  for (const ComparedLayer& one : found.layers)
-    if (one.value == value) return one;
-  ADD_FAILURE() << "no layer " << value;
-  static const ComparedLayer none;
-  return none;
 }
 
 const char* const doubled_twice = R"(graph @main(%x: 2xf32) -> (%b) {

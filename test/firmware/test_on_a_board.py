@@ -12,11 +12,14 @@ from test_firmware import QUICK, emit, nets  # noqa: F401  (a fixture)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BOARD = pathlib.Path(__file__).resolve().parent / "board"
-TOOLS = ["arm-none-eabi-gcc", "qemu-system-arm"]
-pytestmark = pytest.mark.skipif(any(shutil.which(t) is None for t in TOOLS),
-                                reason=f"{' or '.join(TOOLS)} is missing: make packages-BARE installs them")
 M55 = ["-mcpu=cortex-m55", "-mfloat-abi=hard"]
 M33 = ["-mcpu=cortex-m33", "-mfloat-abi=soft"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools():
+    missing = [t for t in ["arm-none-eabi-gcc", "qemu-system-arm"] if shutil.which(t) is None]
+    assert not missing, f"{' and '.join(missing)} is missing: make packages-BARE installs it"
 
 
 def run(sources, folder, cpu, *flags):
