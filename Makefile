@@ -11,7 +11,7 @@ PYTHON ?= .venv/bin/python
 STAMPS := build/.stamps
 TOSAIC := build/release/bin/tosaic
 
-.PHONY: help demo build qemu-npu test test-fresh bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
+.PHONY: help demo build device qemu-npu test test-fresh bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,11 @@ build: $(STAMPS)/packages-BUILD  ## the command line tool, at build/release/bin/
 
 build-tests: $(STAMPS)/packages-BUILD
 	@$(call build-of)
+
+# Where `tosaic device build` of this checkout looks for them.
+device: $(STAMPS)/packages-BUILD $(STAMPS)/packages-BARE  ## the libraries for boards without an operating system, in build/cortex-m55/device
+	@[ -f build/cortex-m55/build.ninja ] || $(CMAKE) --preset cortex-m55 >/dev/null
+	@$(CMAKE) --build --preset cortex-m55 -j $(JOBS)
 
 PREFIX ?= /usr/local
 install: build  ## the tool, libtosaic (shared and static), its headers and package files, below PREFIX

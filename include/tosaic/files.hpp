@@ -114,4 +114,37 @@ struct RunOutcome {
 // run.*, those of loading it.
 TOSAIC_API Result<RunOutcome> run(const RunRequest& request, const Messages& messages = {});
 
+// ---- device
+
+struct FirmwareRequest {
+  std::string program;            // .pte, .bpte
+  std::string board;              // "mps3-an547"
+  std::string output;             // the ELF file
+  std::string npu;                // that the board has: "ethos-u55-128"; empty: the program's
+  std::string libraries;          // folder of `make device`; empty: where they usually are
+  std::uint64_t arena_bytes = 0;  // 0: what the program needs at most
+  bool registers = false;         // drives the board's NPU; else a simulator stands in
+};
+struct Firmware {
+  std::string npu;
+  std::uint64_t arena_bytes = 0;
+  std::string memory;  // a table for people: what each memory of the board holds
+};
+// A program for a board around the .pte. Errors: device.*, those of loading it.
+TOSAIC_API Result<Firmware> build_firmware(const FirmwareRequest& request);
+
+struct FirmwareRunRequest {
+  std::string firmware;             // the ELF file
+  std::vector<std::string> inputs;  // .npy, in order
+  std::string output_dir;           // output_N.npy go here; empty: none written
+  std::string cases;                // a .bpte whose cases are run instead, and compared
+};
+struct FirmwareRun {
+  std::vector<std::string> output_types, written;
+  std::vector<CaseOutcome> cases;
+  std::string said;  // by the firmware: memory, cycles
+};
+// In QEMU. Errors: device.run, device.tool.
+TOSAIC_API Result<FirmwareRun> run_firmware(const FirmwareRunRequest& request);
+
 }  // namespace tosaic

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "api/case_difference.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "formats/bpte/bpte_file.h"
@@ -75,6 +76,8 @@ std::string difference(const OwnedTensor& found, const OwnedTensor& expected, co
                      text(found), text(expected));
 }
 
+}  // namespace
+
 std::string difference(const std::vector<Output>& found, const std::vector<Output>& expected,
                        const Tolerance& tolerance) {
   if (expected.empty()) return "";
@@ -92,6 +95,8 @@ std::string difference(const std::vector<Output>& found, const std::vector<Outpu
   }
   return "";
 }
+
+namespace {
 
 std::string run_case(Session& session, const BundledCase& one, const Tolerance& tolerance) {
   std::vector<InputTensor> inputs;  // numbers are fixed in the program

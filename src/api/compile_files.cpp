@@ -10,7 +10,7 @@
 #include "api/firmware.h"
 #include "api/guard.h"
 #include "api/program.h"
-#include "base/output.h"
+#include "base/system/output.h"
 #include "read/samples.h"
 #include "targets/target.h"
 #include "tosaic/files.hpp"

@@ -5,7 +5,8 @@
 
 #include "api/compile_options.h"
 #include "api/guard.h"
-#include "base/output.h"
+#include "base/system/clock.h"
+#include "base/system/output.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
 #include "ops/definitions/tosa_op.h"
@@ -41,7 +42,7 @@ Result<Converted> try_convert(const ConvertRequest& request, const Messages& mes
   Converted outcome;
   Emitted made;
   for (int i = 0; i < request.repeat; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = SteadyClock::now();
     TOSAIC_TRY(const Graph graph, read_graph(input, request.input));
     if (i == 0 && tosa_file::is_tosa(input) && messages)
       if (const auto newer = tosa_file::newer_version(input, request.input)) messages(*newer);
@@ -51,7 +52,7 @@ Result<Converted> try_convert(const ConvertRequest& request, const Messages& mes
     } else {
       TOSAIC_TRY(made.payload, tosa_file::write(graph));
     }
-    outcome.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    outcome.seconds.push_back(std::chrono::duration<double>(SteadyClock::now() - begin).count());
   }
   TOSAIC_CHECK(outputs.write(request.output, made.payload));
   TOSAIC_CHECK(outputs.commit());

@@ -8,7 +8,7 @@
 
 #include "api/guard.h"
 #include "api/payload_forms.h"
-#include "base/output.h"
+#include "base/system/output.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/pte/pte_file.h"
 #include "session/named_data.h"

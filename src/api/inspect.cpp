@@ -9,6 +9,7 @@
 #include "api/inspect_vgf.h"
 #include "api/inspect_vulkan_backend.h"
 #include "api/payload_forms.h"
+#include "boards/firmware.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/npy/npy.h"
 #include "formats/ptd/ptd_file.h"
@@ -151,7 +152,15 @@ Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const
         "\"delegates\": [{}]}}",
         plans.empty() ? "" : ", ", json_quote(plan.name), inputs, outputs, plan.instructions.size(), arena, delegates);
   }
-  out.json = fmt::format("{{\"format\": \"pte\", \"bytes\": {}, \"methods\": [{}]}}", file.size(), plans);
+  // What a board needs, for programs that a firmware runs.
+  std::string firmware;
+  if (boards::may_be_firmware(program)) {
+    if (const auto arena = boards::firmware_arena(file, name); arena.ok()) {
+      out.text += fmt::format("firmware arena {} bytes\n", *arena);
+      firmware = fmt::format(", \"firmware_arena_bytes\": {}", *arena);
+    }
+  }
+  out.json = fmt::format("{{\"format\": \"pte\", \"bytes\": {}, \"methods\": [{}]{}}}", file.size(), plans, firmware);
   return out;
 }
 

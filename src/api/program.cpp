@@ -8,6 +8,7 @@
 
 #include "api/guard.h"
 #include "api/strided.h"
+#include "base/system/clock.h"
 #include "read/program_file.h"
 
 namespace tosaic {
@@ -38,17 +39,17 @@ std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& sizes) 
   return strides;
 }
 
-Program described(std::shared_ptr<Program::Impl> impl, std::chrono::steady_clock::time_point begin) {
+Program described(std::shared_ptr<Program::Impl> impl, SteadyClock::time_point begin) {
   if (impl->exported.methods.size() > 1) keep_together(impl->exported);
   for (const Method& method : impl->exported.methods) impl->methods.push_back(describe(method));
-  impl->read_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  impl->read_seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
   return Program(std::move(impl));
 }
 
 }  // namespace
 
 Result<Program> read_program(Bytes file, const std::string& name, const Sink& messages) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = SteadyClock::now();
   auto impl = std::make_shared<Program::Impl>();
   impl->name = name;
   TOSAIC_TRY(impl->exported, read_program_file(file, name, messages));
@@ -170,7 +171,7 @@ Result<Program> Program::read(Bytes file, const std::string& name, const Message
 
 Result<Program> Program::read(HeldProgram held, const std::string& name, const Messages& messages) {
   return guarded(name, [&]() -> Result<Program> {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = SteadyClock::now();
     auto impl = std::make_shared<Program::Impl>();
     impl->name = name;
     for (const std::vector<OwnedTensor>& set : held.samples)
@@ -196,7 +197,7 @@ bool is_identifier(std::string_view name) {
 Result<Program> Program::together(const std::vector<std::pair<std::string, Program>>& methods,
                                   const std::string& name) {
   return guarded(name, [&]() -> Result<Program> {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = SteadyClock::now();
     if (methods.empty()) return error("model.methods", "no programs are given");
     auto impl = std::make_shared<Program::Impl>();
     impl->name = name;

@@ -10,14 +10,15 @@
 #include "api/likely_inputs.h"
 #include "api/program.h"
 #include "base/memory.h"
-#include "base/output.h"
+#include "base/system/clock.h"
+#include "base/system/output.h"
 #include "formats/npy/npy.h"
 #include "tosaic/files.hpp"
 
 namespace tosaic {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = SteadyClock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 bool fits(const Shape& shape, const TensorInfo& wanted) {

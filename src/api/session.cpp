@@ -13,7 +13,8 @@
 #include "api/likely_inputs.h"
 #include "api/program.h"
 #include "api/strided.h"
-#include "base/interrupt.h"
+#include "base/system/clock.h"
+#include "base/system/interrupt.h"
 #include "session/source.h"
 
 namespace tosaic {
@@ -164,9 +165,9 @@ Result<std::vector<Tensor>> Session::Impl::borrow(std::span<const InputTensor> g
 Result<std::vector<Tensor>> Session::Impl::run(const std::vector<Tensor>& tensors) {
   ran = true;
   const Interruptible asked(options.cancelled);
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = SteadyClock::now();
   TOSAIC_TRY(std::vector<Tensor> results, loaded->run(tensors));
-  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
   for (Tensor& result : results)  // an input that is an output: the caller's memory does not last
     for (const Tensor& tensor : tensors)
       if (result.data.data() == tensor.data.data()) result.data = Bytes::copy(result.data.data(), result.data.size());

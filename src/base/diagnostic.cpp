@@ -56,16 +56,16 @@ Diagnostic error(std::string code, std::string message) {
   return d;
 }
 
-Diagnostic warning(std::string code, std::string message) {
-  Diagnostic d = error(std::move(code), std::move(message));
-  d.severity = Severity::warning;
-  return d;
-}
-
 Diagnostic internal_error(std::string message) {
   Diagnostic d = error("internal", std::move(message));
   d.internal = true;
   d.help = "this is a defect of tosaic; please report it with the model and the command";
+  return d;
+}
+
+Diagnostic warning(std::string code, std::string message) {
+  Diagnostic d = error(std::move(code), std::move(message));
+  d.severity = Severity::warning;
   return d;
 }
 

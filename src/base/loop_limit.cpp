@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <charconv>
 
-#include "base/environment.h"
+#include "base/system/environment.h"
 
 namespace tosaic {
 

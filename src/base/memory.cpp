@@ -2,29 +2,18 @@
 #include "base/memory.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <fstream>
 #include <new>
 
+#include "base/system/pages.h"
 #include "base/zero_again.h"
 
 namespace tosaic {
 namespace {
 
-std::atomic<std::uint64_t> chosen_limit{0};  // zero: nobody has chosen
-
-std::uint64_t machine_memory() {
-  std::uint64_t bytes =
-      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  // Control groups, versions 2 and 1: a container often has less than the machine.
-  for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
-    if (std::uint64_t most = 0; std::ifstream(file) >> most && most > 0) bytes = std::min(bytes, most);
-  return bytes;
-}
+std::atomic<std::size_t> chosen_limit{0};  // zero: nobody has chosen
 
 std::string gigabytes(std::uint64_t bytes) {
   return bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6)
@@ -34,7 +23,7 @@ std::string gigabytes(std::uint64_t bytes) {
 // The owner of pages that are this process's alone: the system may take them back.
 struct Unmap {
   std::size_t bytes;
-  void operator()(std::byte* p) const { ::munmap(p, bytes); }
+  void operator()(std::byte* p) const { give_pages_back(p, bytes); }
 };
 
 }  // namespace
@@ -44,7 +33,9 @@ std::uint64_t memory_limit() {
   return chosen_limit != 0 ? chosen_limit.load() : machine;
 }
 
-void set_memory_limit(std::uint64_t bytes) { chosen_limit = bytes; }
+void set_memory_limit(std::uint64_t bytes) {
+  chosen_limit = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, SIZE_MAX));
+}
 
 bool memory_limit_is_set() { return chosen_limit != 0; }
 
@@ -56,17 +47,15 @@ Status check_memory(std::uint64_t bytes, const std::string& what) {
 }
 
 std::shared_ptr<std::byte> zeroed_memory(std::size_t bytes) {
-  constexpr std::size_t large = 1 << 16;
-  if (bytes < large) {
+  if (bytes < least_pages) {
     auto* small = static_cast<std::byte*>(::operator new (bytes + 1, std::align_val_t{64}, std::nothrow));
     if (!small) return nullptr;
     std::fill_n(small, bytes + 1, std::byte{0});
     return {small, [](std::byte* p) { ::operator delete (p, std::align_val_t{64}); }};
   }
-  // The system gives zeros page by page, when they are touched.
-  void* pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (pages == MAP_FAILED) return nullptr;
-  return {static_cast<std::byte*>(pages), Unmap{bytes}};
+  std::byte* pages = take_pages(bytes);
+  if (!pages) return nullptr;
+  return {pages, Unmap{bytes}};
 }
 
 void zero_again(const std::shared_ptr<std::byte>& memory, std::size_t bytes) {
@@ -74,7 +63,7 @@ void zero_again(const std::shared_ptr<std::byte>& memory, std::size_t bytes) {
   // small costs less to write than to fault in once more.
   constexpr std::size_t large = 32 << 20;
   const Unmap* pages = std::get_deleter<Unmap>(memory);
-  if (pages && pages->bytes == bytes && bytes >= large && ::madvise(memory.get(), bytes, MADV_DONTNEED) == 0) return;
+  if (pages && pages->bytes == bytes && bytes >= large && empty_pages(memory.get(), bytes)) return;
   if (bytes > 0) std::memset(memory.get(), 0, bytes);
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/printable.h"
 
-#include <fmt/format.h>
-
 namespace tosaic {
 namespace {
 
@@ -10,6 +8,22 @@ namespace {
 bool obeyed(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) ||
          (c >= 0x2066 && c <= 0x2069);
+}
+
+// As C and JSON write it: \x1b, \u2028.
+std::size_t write_escape(char (&to)[12], char32_t c) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::size_t end = 0;
+  to[end++] = '\\';
+  if (c == '\n' || c == '\t') {
+    to[end++] = c == '\n' ? 'n' : 't';
+    return end;
+  }
+  to[end++] = c < 0x100 ? 'x' : 'u';
+  int digit = c < 0x100 ? 2 : 4;
+  while (digit < 8 && (c >> (4 * digit)) != 0) ++digit;
+  while (digit-- > 0) to[end++] = digits[(c >> (4 * digit)) & 15u];
+  return end;
 }
 
 }  // namespace
@@ -36,12 +50,7 @@ std::string_view take_printable(std::string_view& text, char (&escape)[12]) {
   const std::string_view itself = text.substr(0, c.bytes);
   text.remove_prefix(c.bytes);
   if (c.is_utf8 && !c.is_obeyed) return itself;
-  const auto number = static_cast<unsigned>(c.number);
-  const char* end = c.number == '\n'   ? fmt::format_to(escape, "\\n")
-                    : c.number == '\t' ? fmt::format_to(escape, "\\t")
-                    : number < 0x100   ? fmt::format_to(escape, "\\x{:02x}", number)
-                                       : fmt::format_to(escape, "\\u{:04x}", number);
-  return {escape, static_cast<std::size_t>(end - escape)};
+  return {escape, write_escape(escape, c.number)};
 }
 
 std::string printable(std::string_view text, bool lines) {

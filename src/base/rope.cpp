@@ -8,7 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/mapped_files.h"
+#include "base/exceptions.h"
+#include "base/system/mapped_files.h"
 
 namespace tosaic {
 
@@ -94,7 +95,7 @@ namespace {
 using HashState = std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)>;
 HashState hash_state() {
   HashState state(XXH3_createState(), XXH3_freeState);
-  if (!state) throw std::bad_alloc();
+  if (!state) raise(std::bad_alloc());
   return state;
 }
 

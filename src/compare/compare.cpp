@@ -5,7 +5,7 @@
 #include <cmath>
 #include <memory>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 #include "compare/alone.h"
 #include "compare/answers.h"
 #include "compare/difference.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 #include "compare/difference.h"
 #include "compare/layers.h"
 #include "compare/watched.h"

@@ -46,7 +46,7 @@ int report(int status, const Diagnostic& why, tosaic_delegate_error* error) {
   error->line = static_cast<std::uint32_t>(std::clamp<std::int64_t>(why.place.line, 0, UINT32_MAX));
   std::size_t end = 0;
   error->notes[0] = 0;
-  for (const std::string& note : why.notes) {
+  for (const std::string_view note : why.notes) {
     if (end + 2 > sizeof error->notes) break;
     if (end > 0) error->notes[end++] = '\n';
     append(error->notes, end, note);
@@ -55,7 +55,7 @@ int report(int status, const Diagnostic& why, tosaic_delegate_error* error) {
 }
 
 Diagnostic diagnostic_of(int status, const tosaic_delegate_error& from) {
-  Diagnostic why = error(text_of(from.code), text_of(from.message));
+  Diagnostic why = error(text_of(from.code).c_str(), text_of(from.message));
   why.help = text_of(from.help);
   why.place.file = text_of(from.file);
   why.place.line = from.line;

@@ -6,10 +6,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <exception>
-#include <new>
 
+#include "base/exceptions.h"
 #include "base/printable.h"
+#include "base/system/clock.h"
 #include "contract/errors.h"
 
 struct tosaic_delegate {
@@ -60,13 +60,10 @@ int out_of_memory(tosaic_delegate_error* error) noexcept {
 
 template <class F>
 int guarded(tosaic_delegate_error* error, F f) noexcept {
-  try {
-    try {
-      return f();
-    } catch (const std::bad_alloc&) { return out_of_memory(error); } catch (const std::exception& e) {
-      return report(TOSAIC_DELEGATE_INTERNAL, internal_error(e.what()), error);
-    } catch (...) { return report(TOSAIC_DELEGATE_INTERNAL, internal_error("an exception of unknown type"), error); }
-  } catch (...) { return out_of_memory(error); }
+  const auto no_memory = [&] { return out_of_memory(error); };
+  const auto defect = [&](const char* what) { return report(TOSAIC_DELEGATE_INTERNAL, internal_error(what), error); };
+  return guarded_call([&] { return guarded_call(f, no_memory, defect); }, no_memory,
+                      [&](const char*) { return out_of_memory(error); });
 }
 
 // ---- open
@@ -134,7 +131,7 @@ Result<Opening> opening_of(const tosaic_delegate_program* program, const tosaic_
     return Bytes(nullptr, data, bytes);
   };
   if (options) {
-    opening.threads = static_cast<int>(std::min(options->threads, 1024u));
+    opening.threads = static_cast<int>(std::min<unsigned>(options->threads, 1024));
     opening.reference = options->reference != 0;
     opening.profile = options->profile != 0;
     if (options->device) opening.device = options->device;
@@ -325,9 +322,9 @@ int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tenso
   }
   int status = TOSAIC_DELEGATE_FAILED;
   delegate.time_views.clear();
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = SteadyClock::now();
   Status ran = delegate.payload->execute(delegate.inputs, delegate.outputs, status);
-  delegate.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  delegate.seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
   if (!ran.ok()) return report(status_of(ran.error(), status), ran.error(), error);
   for (std::size_t i = inputs; i < count; ++i)
     if (is_wider(delegate.infos[i], tensors[i].dtype))

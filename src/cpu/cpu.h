@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/memory.h"
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "ops/definitions/tosa_op.h"

@@ -5,15 +5,16 @@
 #include <chrono>
 #include <cstring>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/interrupt.h"
 #include "cpu/compiled.h"
 #include "ir/aligned.h"
 
 namespace tosaic::cpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = SteadyClock;
 using Arena = std::shared_ptr<std::byte>;
 
 // Vector loads may read this far past the last element of a buffer in the arena.

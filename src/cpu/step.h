@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 #include "cpu/cpu.h"
 #include "ops/definitions/tosa_op.h"
 #include "plan/memory.h"

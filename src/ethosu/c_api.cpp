@@ -2,8 +2,9 @@
 #include "ethosu/c_api.h"
 
 #include <algorithm>
-#include <exception>
 
+#include "base/exceptions.h"
+#include "base/system/stand_in.h"
 #include "ethosu/machine.h"
 
 struct tosaic_ethosu_stream {
@@ -27,14 +28,14 @@ int report(const Diagnostic& why, tosaic_ethosu_error* error) {
 // Nothing is thrown on purpose; memory that the machine does not have is.
 template <class F>
 int guarded(tosaic_ethosu_error* error, F f) {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    fill_error(error, "ethosu.memory", "out of memory");
-    return TOSAIC_ETHOSU_MEMORY;
-  } catch (const std::exception& e) { return report(tosaic::internal_error(e.what()), error); } catch (...) {
-    return report(tosaic::internal_error("an unknown exception"), error);
-  }
+  const StandInMemory memory;
+  return guarded_call(
+      f,
+      [&]() -> int {
+        fill_error(error, "ethosu.memory", "out of memory");
+        return TOSAIC_ETHOSU_MEMORY;
+      },
+      [&](const char* what) { return report(tosaic::internal_error(what), error); });
 }
 
 }  // namespace

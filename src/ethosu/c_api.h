@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
-#include <thread>
 
+#include "base/system/thread_pool.h"
 #include "tosaic/ethosu.h"
 
 namespace tosaic::ethosu {
@@ -25,7 +25,7 @@ inline void fill_error(tosaic_ethosu_error* error, std::string_view code, std::s
 // 0: as many as the machine has, at most 8.
 inline int threads_for(std::uint32_t asked) {
   return static_cast<int>(asked ? std::min<unsigned>(asked, 64)
-                                : std::clamp<unsigned>(std::thread::hardware_concurrency(), 1, 8));
+                                : std::min(hardware_threads(), 8u));
 }
 
 }  // namespace tosaic::ethosu

@@ -91,7 +91,8 @@ int Config::weight_streams() const {
 }
 
 std::string Config::name() const {
-  return fmt::format("ethos-{}-{}", product == Product::u55 ? "u55" : product == Product::u65 ? "u65" : "u85", macs);
+  const char* const product_name = product == Product::u55 ? "u55" : product == Product::u65 ? "u65" : "u85";
+  return std::string("ethos-") + product_name + "-" + std::to_string(macs);
 }
 
 Result<Config> parse_config(std::uint32_t config_word, std::uint32_t id_word) {

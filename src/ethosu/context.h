@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 #include "ethosu/container.h"
 #include "ethosu/operands.h"
 #include "ethosu/scratch.h"

@@ -3,16 +3,18 @@
 // one semantic that is then computed wrongly; the tests must notice. Ordinary builds compile the wrong halves away.
 #pragma once
 #ifdef TOSAIC_ETHOSU_MUTATE
-#include <cstdlib>
+#include <string>
 #include <string_view>
+
+#include "base/system/environment.h"
 #endif
 
 namespace tosaic::ethosu {
 
 #ifdef TOSAIC_ETHOSU_MUTATE
 inline std::string_view chosen_mutation() {
-  static const char* const chosen = std::getenv("TOSAIC_ETHOSU_MUTATE");
-  return chosen ? chosen : "";
+  static const std::string chosen = environment_variable("TOSAIC_ETHOSU_MUTATE");
+  return chosen;
 }
 inline bool mutated(std::string_view name) { return name == chosen_mutation(); }
 #else

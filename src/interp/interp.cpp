@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <new>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/system/interrupt.h"
 #include "ir/aligned.h"
 #include "ops/definitions/extension.h"
 

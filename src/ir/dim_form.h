@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The canonical form of symbolic Dims. Private to ir/dim*.cpp.
+// The canonical form of symbolic Dims. Private to ir/dims_symbolic*.cpp.
 #pragma once
 #include <map>
 

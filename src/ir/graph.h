@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "ir/attribute.h"
 #include "ir/loc.h"
 #include "ir/operator.h"
 #include "ir/type.h"
@@ -29,19 +30,6 @@ struct Value {
   std::optional<Dim> size = std::nullopt;  // of one integer that follows from sizes (sym_size): which
   bool is_constant() const { return !constant.null(); }
 };
-
-// An argument whose value is known only when the program runs ("sym_size_int_1"), and what it is if it follows from
-// sizes. In a list of arguments a number has no name, and is a size that is a number.
-struct SymbolicArgument {
-  std::string name;
-  std::optional<Dim> size = std::nullopt;
-  bool operator==(const SymbolicArgument&) const = default;
-};
-
-// monostate is Python's None.
-using Attr =
-    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
-                 std::vector<double>, std::vector<std::string>, DType, SymbolicArgument, std::vector<SymbolicArgument>>;
 
 // A node's attributes: few, in the order in which they were set, found by name.
 class Attrs {

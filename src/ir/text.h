@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/quoted.h"
 #include "ir/type.h"
 
 namespace tosaic::text {
@@ -37,8 +38,7 @@ inline bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
 bool is_plain_name(std::string_view name);
-std::string quoted(std::string_view text);  // with \" \\ \n \r \t \xNN
-std::string number(double value);           // always with a '.', an exponent, inf or nan in it
+std::string number(double value);  // always with a '.', an exponent, inf or nan in it
 
 // Why no tensor can have this type; empty: one can.
 std::optional<std::string> type_problem(const TensorType& type);

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "base/exceptions.h"
+
 namespace tosaic {
 namespace {
 constexpr std::array<std::pair<DType, std::string_view>, 15> dtype_names{{{DType::boolean, "bool"},
@@ -62,7 +64,7 @@ void Shape::set(int i, const Dim& dim) {
 std::vector<Dim> Shape::dims() const { return symbolic_ ? *symbolic_ : std::vector<Dim>(sizes_.begin(), sizes_.end()); }
 
 void Shape::unknown() const {
-  throw UnknownSize("the shape " + to_string(*this) + " is known only when the program runs");
+  raise(UnknownSize("the shape " + to_string(*this) + " is known only when the program runs"));
 }
 
 std::int64_t Shape::elements() const {

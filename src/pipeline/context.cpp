@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 
+#include "base/system/clock.h"
 #include "quantise/weights_on_samples.h"
 
 namespace tosaic {
@@ -45,7 +46,7 @@ Status Context::note(const std::string& stage, const Graph& graph) const {
 }
 
 Status Context::end(const std::string& stage) const {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = SteadyClock::now();
   const double seconds = std::chrono::duration<double>(now - trace->begin).count();
   auto& stages = trace->stage_seconds;
   const auto known = std::ranges::find(stages, stage, &std::pair<std::string, double>::first);

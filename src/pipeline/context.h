@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every step may look at in addition to the value that it is given, and where it says what it does.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/system/clock.h"
 #include "pipeline/options.h"
 #include "pipeline/stages.h"
 
@@ -40,7 +40,7 @@ struct CompileCallbacks {
 // What the stages took, as they go by.
 struct Trace {
   std::vector<std::pair<std::string, double>> stage_seconds;
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  SteadyClock::time_point begin = SteadyClock::now();
 };
 
 // What is asked of a program, next to what its user says.
@@ -86,7 +86,7 @@ struct Context {
   Status end(const std::string& stage) const;
   Status end(const std::string& stage, const Graph& graph) const;
   // What was between is no time of this program's.
-  void go_on() const { trace->begin = std::chrono::steady_clock::now(); }
+  void go_on() const { trace->begin = SteadyClock::now(); }
   Status not_cancelled() const;
 };
 

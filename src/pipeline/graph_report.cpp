@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 
-#include "base/output.h"
 #include "base/spelling.h"
+#include "base/system/output.h"
 #include "ir/dot.h"
 #include "ir/lines_about.h"
 

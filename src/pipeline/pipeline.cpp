@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "base/system/clock.h"
 #include "pipeline/board.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/compared.h"
@@ -19,9 +20,9 @@ Result<Compiled> compile_model(const ExportedProgram& program, const CompileOpti
                                const CompileCallbacks& callbacks, const Request& request) {
   if (request.invent_samples) TOSAIC_CHECK(answerable(options));
   if (is_open(options) && !request.invent_samples) {
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = SteadyClock::now();
     TOSAIC_TRY(const Settled how, settle(program, options, callbacks));
-    const std::chrono::duration<double> trials = std::chrono::steady_clock::now() - began;
+    const std::chrono::duration<double> trials = SteadyClock::now() - began;
     TOSAIC_TRY(Compiled made, compile_model(program, how.options, how.callbacks, request));
     made.stage_seconds.insert(made.stage_seconds.begin(), {"trials", trials.count()});
     return made;

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 #include "ir/graph.h"
 #include "quantise/observed_program.h"
 #include "quantise/plan.h"

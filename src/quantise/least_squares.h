@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 
 namespace tosaic {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 #include "ir/type.h"
 
 namespace tosaic {

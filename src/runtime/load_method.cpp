@@ -23,9 +23,28 @@ Status Method::Impl::load() {
   TOSAIC_CHECK(prepare());
   const auto inputs_of = [&](std::size_t delegate) { return delegates[delegate]->inputs().size(); };
   TOSAIC_CHECK(check_whole(plan(), inputs_of));
+  if (origin->options.fixed_sizes) TOSAIC_CHECK(check_fixed());
   let_vary();
   lent = lendable(inputs, plan(), cells, inputs_of);
+  make_output_space();
   return {};
+}
+
+Status Method::Impl::check_fixed() const {
+  for (std::size_t i = 0; i < plan().values.size(); ++i)
+    if (const auto* tensor = std::get_if<pte::TensorValue>(&plan().values[i]); tensor && tensor->shape_dynamism != 0)
+      return error("method.sizes-vary",
+                   fmt::format("the sizes of value {} vary, up to {}", i, to_string(cells[i].tensor.type.shape)))
+          .hint("export the model with fixed sizes for this device");
+  return {};
+}
+
+// A run takes no memory for what can be told before it.
+void Method::Impl::make_output_space() {
+  output_space.resize(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (const TensorCell& cell = cells[at(outputs[i])].tensor; !cell.dim_order.empty())
+      output_space[i].resize(cell.type.storage_bytes());
 }
 
 // `from` may be running: of it only that is read which never changes.
@@ -43,6 +62,7 @@ Status Method::Impl::copy(const Impl& from) {
   others = from.others;
   input_types = from.input_types;
   output_types = from.output_types;
+  make_output_space();
   delegates.resize(from.delegates.size());
   for (std::size_t i = 0; i < delegates.size(); ++i) {
     if (!from.delegates[i]) continue;
@@ -109,6 +129,7 @@ Status Method::Impl::prepare() {
   const auto making = std::make_shared<const Making>(
       Making{origin, &plan, std::move(changing), std::move(used), options.threads, options.interpret, options.kernels});
   delegates.resize(plan.delegates.size());
+  steps.reserve(plan.instructions.size());
   for (const pte::Instruction& instruction : plan.instructions) {
     const std::size_t number = steps.size();
     auto in_instruction = [&](Diagnostic why) {
@@ -168,7 +189,12 @@ Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& cal
   for (std::size_t k = 0; k < call.args.size(); ++k)
     types.push_back(type_in_memory(cells[at(call.args[k])].tensor, delegate->tensor(k)));
   TOSAIC_CHECK(delegate->check(types));
-  return DelegateStep{at(call.delegate), call.args};
+  DelegateStep step{at(call.delegate), call.args};
+  step.reordered.resize(call.args.size());
+  for (std::size_t k = 0; k < call.args.size(); ++k)
+    if (!cells[at(call.args[k])].tensor.dim_order.empty()) step.reordered[k] = std::move(types[k]);
+  step.arguments.reserve(call.args.size());
+  return step;
 }
 // Sizes that the program leaves to the caller, and the delegates among them as far as they say, are the caller's here.
 void Method::Impl::let_vary() {

@@ -79,18 +79,24 @@ const std::string& Method::output_tree() const { return impl_->plan().output_spe
 Result<Method> Method::load(const pte::Program& program, const std::string& name, const Options& options) {
   std::string names;
   for (const pte::Plan& plan : program.plans) {
+    if (plan.name == name) return of(plan, program.named_data, options);
     names += (names.empty() ? "'" : ", '") + plan.name + "'";
-    if (plan.name != name) continue;
-    auto origin = std::make_shared<Origin>(Origin{plan, options, options.data});
-    for (const pte::NamedData& named : program.named_data)
-      origin->data.insert_or_assign(named.key, named.data.joined());
-    auto impl = std::make_unique<Impl>(std::move(origin), options.shared);
-    if (Status status = impl->load(); !status.ok()) return located(std::move(status.error()), options);
-    return Method(std::move(impl));
   }
   return located(
       error("method.missing", fmt::format("the program has no method '{}'", name)).hint("its methods are " + names),
       options);
+}
+
+Result<Method> Method::load_first(pte::Program program, const Options& options) {
+  return of(std::move(program.plans.front()), program.named_data, options);
+}
+
+Result<Method> Method::of(pte::Plan plan, const std::vector<pte::NamedData>& named_data, const Options& options) {
+  auto origin = std::make_shared<Origin>(Origin{std::move(plan), options, options.data});
+  for (const pte::NamedData& named : named_data) origin->data.insert_or_assign(named.key, named.data.joined());
+  auto impl = std::make_unique<Impl>(std::move(origin), options.shared);
+  if (Status status = impl->load(); !status.ok()) return located(std::move(status.error()), options);
+  return Method(std::move(impl));
 }
 
 Result<Method> Method::clone() const {
@@ -149,25 +155,40 @@ double Method::device_seconds() const {
   return seconds;
 }
 
-Result<std::vector<Tensor>> Method::run(const std::vector<Tensor>& tensors) {
+Status Method::compute(std::span<const TensorView> given) {
   Impl& m = *impl_;
   m.seconds.assign(m.seconds.size(), 0);
   m.parts.assign(m.parts.size(), {});
-  if (tensors.size() != m.inputs.size())
+  if (given.size() != m.inputs.size())
     return error("run.input-count", fmt::format("method '{}' takes {} inputs, {} are given", m.plan().name,
-                                                m.inputs.size(), tensors.size()));
+                                                m.inputs.size(), given.size()));
   struct Loan {
     Impl& of;
     ~Loan() { of.give_back(); }
   } const loan{m};
-  for (std::size_t i = 0; i < tensors.size(); ++i) TOSAIC_CHECK(m.take(i, tensors[i]));
-  TOSAIC_CHECK(m.run_steps());
+  for (std::size_t i = 0; i < given.size(); ++i) TOSAIC_CHECK(m.take(i, given[i]));
+  return m.run_steps();
+}
+
+const TensorType& Method::output_type(std::size_t i) const { return impl_->cells[at(impl_->outputs[i])].tensor.type; }
+
+const void* Method::output(std::size_t i) const {
+  return dense(impl_->cells[at(impl_->outputs[i])].tensor, impl_->output_space[i]);
+}
+
+Result<std::vector<Tensor>> Method::run(const std::vector<Tensor>& tensors) {
+  std::vector<TensorView> views;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [type, data] = tensors[i];
+    if (data.size() != type.storage_bytes())
+      return error("run.input-type", fmt::format("input {} is {} and has {} bytes", i, to_string(type), data.size()));
+    views.push_back({type, data.data()});
+  }
+  TOSAIC_CHECK(compute(views));
   std::vector<Tensor> outputs;
-  for (std::int32_t i : m.outputs) {
-    const TensorCell& cell = m.cells[at(i)].tensor;
-    std::vector<std::byte> space;
-    const void* elements = dense(cell, space);
-    outputs.push_back({cell.type, Bytes::copy(elements, cell.type.storage_bytes())});
+  for (std::size_t i = 0; i < impl_->outputs.size(); ++i) {
+    const TensorType& type = output_type(i);
+    outputs.push_back({type, Bytes::copy(output(i), type.storage_bytes())});
   }
   return outputs;
 }

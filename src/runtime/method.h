@@ -3,6 +3,7 @@
 // knows no operators.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Options {
   Delegates delegates;                            // those that the program may use
   std::int64_t most_turns = 0;                    // of a loop; 0: as base/loop_limit.h says
   std::shared_ptr<SharedMemory> shared;           // with other methods of the program; null: it has all memory alone
+  bool fixed_sizes = false;                       // programs whose sizes vary are refused: method.sizes-vary
   KernelFactory kernels;                          // what the program calls in addition to them; empty: it may only copy
 };
 
@@ -40,6 +42,8 @@ class Method {
   // Everything that can fail for reasons of the program fails here: method.missing, delegate.unknown, kernel.unknown,
   // kernel.unsupported, method.external-data, what the delegates say.
   static Result<Method> load(const pte::Program& program, const std::string& name, const Options& options = {});
+  // The program's first method, and nothing else of it: no copy is made.
+  static Result<Method> load_first(pte::Program program, const Options& options);
   Method(Method&&) noexcept;
   Method& operator=(Method&&) noexcept;
   ~Method();
@@ -61,6 +65,11 @@ class Method {
   double device_seconds() const;
   // Gives the tensor outputs. Buffers keep their content from run to run. Errors: run.input-count, run.input-type.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  // The same without memory of its own: where sizes are fixed, nothing is allocated. The outputs are where `output`
+  // says until the next run; the inputs have as many bytes as their types say.
+  Status compute(std::span<const TensorView> inputs);
+  const TensorType& output_type(std::size_t i) const;
+  const void* output(std::size_t i) const;
   // The buffers that the program names, in its order; their content between runs, row-major. Error: run.state-type.
   struct State {
     std::string name;
@@ -81,6 +90,7 @@ class Method {
 
  private:
   struct Impl;
+  static Result<Method> of(pte::Plan plan, const std::vector<pte::NamedData>& named_data, const Options& options);
   explicit Method(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -2,6 +2,7 @@
 // What a Method is made of. Private to method.cpp, load_method.cpp and run_method.cpp.
 #pragma once
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,6 +16,9 @@ namespace tosaic::runtime {
 struct DelegateStep {
   std::size_t delegate;
   std::vector<std::int32_t> args;
+  // By argument: the type in memory of what does not lie in row-major order, which has one size.
+  std::vector<std::optional<TensorType>> reordered = {};
+  std::vector<tosaic_delegate_tensor> arguments = {};  // of the call in hand
 };
 struct MoveStep {
   std::int32_t from, to;
@@ -45,6 +49,7 @@ struct Method::Impl {
   std::vector<std::int32_t> outputs;                         // those that are tensors; lists of tensors in place
   std::vector<std::pair<std::size_t, std::int32_t>> others;  // outputs that are not: position and cell
   std::vector<TensorType> input_types, output_types;
+  std::vector<std::vector<std::byte>> output_space;  // by output: its elements, where these do not lie in order
   std::vector<State> states;
   std::vector<std::int32_t> state_cells;
   bool timed = false;
@@ -63,10 +68,12 @@ struct Method::Impl {
   Status prepare();
   Result<DelegateStep> prepare_delegate(const pte::DelegateCall& call);
   Status open_delegate(std::size_t number);
+  Status check_fixed() const;
   void let_vary();
+  void make_output_space();
 
   // ---- run_method.cpp
-  Status take(std::size_t i, const Tensor& given);
+  Status take(std::size_t i, const TensorView& given);
   void give_back();
   Status run_steps();
   Result<std::size_t> run_step(std::size_t pc);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
-#include <list>
 
-#include "base/interrupt.h"
 #include "base/loop_limit.h"
+#include "base/system/clock.h"
+#include "base/system/interrupt.h"
 #include "contract/tensors.h"
 #include "runtime/memory_order.h"
 #include "runtime/method_impl.h"
@@ -16,24 +16,24 @@ namespace {
 
 constexpr std::size_t lent_alignment = 16;  // as planned memory has it
 
-using Clock = std::chrono::steady_clock;
+using Clock = SteadyClock;
 
 }  // namespace
 
 // An input, of sizes that the program takes.
-Status Method::Impl::take(std::size_t i, const Tensor& given) {
+Status Method::Impl::take(std::size_t i, const TensorView& given) {
   TensorCell& cell = cells[at(inputs[i])].tensor;
   const TensorType& wanted = input_types[i];
   bool fits = given.type.dtype == wanted.dtype && given.type.rank() == wanted.rank();
   for (int d = 0; fits && d < wanted.rank(); ++d) fits = wanted.shape[d].bounds().contain(given.type.shape.size(d));
-  if (!fits || given.data.size() != given.type.storage_bytes())
+  if (!fits)
     return error("run.input-type", fmt::format("input {} is {}, method '{}' takes {}", i, to_string(given.type),
                                                plan().name, to_string(wanted)));
   if (cell.varies) cell.type.shape = given.type.shape;
-  if (lent[i] && reinterpret_cast<std::uintptr_t>(given.data.data()) % lent_alignment == 0)
-    cell.data = const_cast<std::byte*>(given.data.data());  // nobody writes there
+  if (lent[i] && reinterpret_cast<std::uintptr_t>(given.data) % lent_alignment == 0)
+    cell.data = const_cast<void*>(given.data);  // nobody writes there
   else
-    store_dense(cell, given.data.data());
+    store_dense(cell, given.data);
   return {};
 }
 // Inputs that lay in the caller's memory.
@@ -95,16 +95,13 @@ Status Method::Impl::execute(DelegateStep& step) {
   };
   if (std::ranges::any_of(step.args, may_vary)) TOSAIC_CHECK(resize_outputs(step));
   const std::size_t read_only = delegate.inputs().size();
-  std::vector<tosaic_delegate_tensor> arguments;
-  std::list<TensorType> reordered;  // what arguments' dims point into
+  step.arguments.clear();
   for (std::size_t k = 0; k < step.args.size(); ++k) {
     const TensorCell& tensor = cells[at(step.args[k])].tensor;
     if (k >= read_only && tensor.constant) return error("delegate.arguments", "a delegate would write to a constant");
-    const TensorType& type =
-        tensor.dim_order.empty() ? tensor.type : reordered.emplace_back(type_in_memory(tensor, delegate.tensor(k)));
-    arguments.push_back(contract::tensor_of(type, tensor.data));
+    step.arguments.push_back(contract::tensor_of(step.reordered[k] ? *step.reordered[k] : tensor.type, tensor.data));
   }
-  return delegate.execute(arguments);
+  return delegate.execute(step.arguments);
 }
 // For the inputs at hand; within the memory that the program has for them.
 Status Method::Impl::resize_outputs(const DelegateStep& step) {

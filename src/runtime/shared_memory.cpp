@@ -27,7 +27,7 @@ bool may_share(const pte::Program& program) {
 
 std::uint64_t bytes_of(const pte::TensorValue& tensor) {
   std::uint64_t bytes = storage_size(tensor.dtype);
-  for (std::int32_t size : tensor.sizes) bytes *= static_cast<std::uint64_t>(std::max(size, 0));
+  for (std::int32_t size : tensor.sizes) bytes *= static_cast<std::uint64_t>(std::max<std::int32_t>(size, 0));
   return bytes;
 }
 

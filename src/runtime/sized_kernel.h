@@ -21,6 +21,11 @@ struct Making {
   }
 };
 
+const pte::OperatorName& operator_of(const Making& making, const pte::KernelCall& call);
+// A kernel for the sizes that the cells have; `now`: as KernelContext has it. Error: kernel.unknown, what the factory
+// says.
+Result<std::unique_ptr<Kernel>> fixed_kernel(const Making& making, const pte::KernelCall& call, const Cells& cells,
+                                             bool now, const MemorySource& memory = {});
 // Whatever kernel does the call. `cells` have the largest sizes now: what cannot be made for those is refused. Errors:
 // kernel.unknown, kernel.unsupported, kernel.arguments.
 Result<std::unique_ptr<Kernel>> make_kernel(const std::shared_ptr<const Making>& making, const pte::KernelCall& call,

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/mapped_files.h"
 #include "base/parallel.h"
+#include "base/system/mapped_files.h"
 #include "ops/definitions/extension.h"
 #include "plan/raise.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/diagnostic.h"
-#include "base/output.h"
+#include "base/system/output.h"
 #include "tools/described.h"
 #include "tools/measured.h"
 #include "tools/tool.h"

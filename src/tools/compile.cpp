@@ -2,16 +2,15 @@
 // tosaic compile: a .pt2 in, a .pte out, a short summary.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
 
 #include "base/diagnostic.h"
+#include "base/system/streams.h"
 #include "tools/described.h"
 #include "tools/models.h"
-#include "tools/streams.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 
@@ -107,7 +106,7 @@ void act(Tool& tool, const CompileRequest& request) {
                                "--print-after STAGE shows a graph"));
   Callbacks callbacks;
   callbacks.message = tool.sink();
-  if (::isatty(STDERR_FILENO) != 0 && !tool.json && !tool.quiet) callbacks.progress = show_progress;
+  if (stderr_is_terminal() && !tool.json && !tool.quiet) callbacks.progress = show_progress;
   const auto artifact = compile(request, callbacks);
   if (!artifact.ok()) return tool.fail(artifact.error());
   if (tool.json) {

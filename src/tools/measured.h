@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "base/output.h"
+#include "base/system/output.h"
 #include "tosaic/compile.hpp"
 
 namespace tosaic::tools {

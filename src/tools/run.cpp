@@ -9,7 +9,8 @@
 
 #include "base/diagnostic.h"
 #include "base/printable.h"
-#include "tools/streams.h"
+#include "base/system/environment.h"
+#include "base/system/streams.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 
@@ -194,7 +195,7 @@ void add_run(CLI::App& app, Tool& tool) {
     if (!*list && request->program.empty()) throw CLI::RequiredError("program");
     tool.action = [=, &tool] {
       if (*list) return list_vulkan_devices(tool);
-      if (*self_test) setenv("TOSAIC_VULKAN_SELF_TEST", "always", 1);
+      if (*self_test) set_environment_variable("TOSAIC_VULKAN_SELF_TEST", "always");
       request->session.level_8k = *level == "8k";
       act(tool, *request, *trace);
     };

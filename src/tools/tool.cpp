@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <malloc.h>
-#include <sys/resource.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
 
 #include "base/diagnostic.h"
-#include "base/environment.h"
-#include "base/mapped_files.h"
 #include "base/memory.h"
 #include "base/printable.h"
-#include "base/temporaries.h"
-#include "tools/streams.h"
+#include "base/system/environment.h"
+#include "base/system/mapped_files.h"
+#include "base/system/pages.h"
+#include "base/system/streams.h"
+#include "base/system/temporaries.h"
 #include "tools/tool.h"
 #include "tools/usage.h"
 #include "tools/values.h"
@@ -26,7 +24,7 @@ const char* const exit_codes_text =
 
 bool Tool::coloured() const {
   if (colour != "auto") return colour == "always";
-  return ::isatty(STDERR_FILENO) != 0 && environment_variable("NO_COLOR").empty();
+  return stderr_is_terminal() && environment_variable("NO_COLOR").empty();
 }
 
 Messages Tool::sink() const {
@@ -77,11 +75,7 @@ std::string json_text(const std::string& text) { return json_quote(text); }
 void add_shared_options(CLI::App& command, Tool& tool) {
   const auto limit = [](const std::string& size) {
     set_memory_limit(bytes_of(size));
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    // What no check foresees then fails as memory that is not there.
-    const rlimit most{bytes_of(size), RLIM_INFINITY};
-    ::setrlimit(RLIMIT_DATA, &most);
-#endif
+    limit_heap(bytes_of(size));  // what no check foresees then fails as memory that is not there
   };
   command.add_flag("--json", tool.json, "print one JSON object on stdout, messages as JSON lines on stderr")
       ->group("General");
@@ -131,13 +125,7 @@ namespace {
 
 // Each stage frees weights and the next one allocates some. Taken again from the heap they cost nothing; returned to
 // the system, which clears every page anew, they would cost a tenth of a compilation.
-void keep_memory() {
-#ifdef __GLIBC__
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  ::mallopt(M_TOP_PAD, 16 << 20);
-#endif
-}
+void keep_memory() { keep_freed_memory(); }
 
 bool messages_as_json = false;
 
@@ -168,6 +156,7 @@ void add_commands(CLI::App& app, Tool& tool) {
   add_tune(app, tool);
   add_inspect(app, tool);
   add_extract(app, tool);
+  add_device(app, tool);
   add_convert(app, tool);
   add_ops(app, tool);
   add_explain_error(app, tool);

@@ -45,6 +45,7 @@ void add_compare(CLI::App& app, Tool& tool);
 void add_tune(CLI::App& app, Tool& tool);
 void add_inspect(CLI::App& app, Tool& tool);
 void add_extract(CLI::App& app, Tool& tool);
+void add_device(CLI::App& app, Tool& tool);
 void add_convert(CLI::App& app, Tool& tool);
 void add_ops(CLI::App& app, Tool& tool);
 void add_explain_error(CLI::App& app, Tool& tool);

@@ -2,7 +2,7 @@
 // tosaic tune: which calls get 16 bits when not all can afford them.
 #include <memory>
 
-#include "base/output.h"
+#include "base/system/output.h"
 #include "tools/described.h"
 #include "tools/measured.h"
 #include "tools/tool.h"

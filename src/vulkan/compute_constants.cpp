@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/mapped_files.h"
+#include "base/system/mapped_files.h"
 
 namespace tosaic::vulkan {
 namespace {

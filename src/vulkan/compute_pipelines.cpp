@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 #include "vulkan/call.h"
 
 namespace tosaic::vulkan {

@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/printable.h"
+#include "base/system/environment.h"
 
 namespace tosaic::vulkan {
 namespace {
@@ -20,8 +20,8 @@ constexpr const char* variable = "TOSAIC_VULKAN_TIER";
 
 // Whom the environment leaves of the tiers.
 Result<Names> allowed(Names names) {
-  const char* only = std::getenv(variable);
-  if (!only || !*only) return names;
+  const std::string only = environment_variable(variable);
+  if (only.empty()) return names;
   if (!vulkan_program::find_tier(only))
     return error("vulkan.tier", fmt::format("{} is '{}', which is no tier", variable, only))
         .hint(fmt::format("the tiers are {}", fmt::join(vulkan_program::tier_names(), ", ")));
@@ -31,8 +31,7 @@ Result<Names> allowed(Names names) {
 }
 
 Diagnostic nothing_runs(const Device& device, const Names& names) {
-  const char* only = std::getenv(variable);
-  if (only && *only)
+  if (const std::string only = environment_variable(variable); !only.empty())
     return error("vulkan.tier", fmt::format("{} allows the tier {} alone, which is not in the program or not for {}",
                                             variable, only, device.description()))
         .hint(fmt::format("unset {}", variable));

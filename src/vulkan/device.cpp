@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/device.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +9,9 @@
 #include <map>
 #include <random>
 
+#include "base/system/clock.h"
+#include "base/system/environment.h"
+#include "base/system/libraries.h"
 #include "vulkan/call.h"
 #include "vulkan/compute_features.h"
 #include "vulkan/features.h"
@@ -23,7 +23,7 @@ namespace {
 // What the process has opened. Reachable for ever and never destroyed, see open_driver and close_at_exit.
 struct Opened {
   std::mutex guard;
-  pid_t process = 0;
+  int process = 0;
   bool lost_one = false;  // a device that is forgotten, and still its instance's
   std::optional<Driver> plain, emulated;
   std::map<std::pair<VkPhysicalDevice, Use>, std::shared_ptr<Device>> devices;
@@ -60,7 +60,7 @@ bool load(VkDevice device, PFN_vkGetDeviceProcAddr address_of, MlFunctions& ml) 
 // The driver whose own device will do, or the emulation layer's.
 Result<std::pair<Driver*, std::size_t>> find(const std::string& wanted, Use use) {
   Opened& all = opened();
-  all.process = getpid();
+  all.process = process_number();
   if (!all.plain) { TOSAIC_TRY(all.plain, open_driver(false)); }
   const auto own = choose(all.plain->devices, wanted, use);
   if (own.ok()) return std::pair(&*all.plain, *own);
@@ -118,18 +118,6 @@ std::shared_ptr<Device> Device::lent(std::shared_ptr<Device> device) {
           }};
 }
 
-// What a driver keeps until the end is then seen to be the driver's, by leak checkers say, and no thread of one returns
-// to where nothing is any more.
-static void keep_libraries() {
-  std::vector<std::string> names;
-  const auto note = [](dl_phdr_info* info, std::size_t, void* list) {
-    if (*info->dlpi_name) static_cast<std::vector<std::string>*>(list)->emplace_back(info->dlpi_name);
-    return 0;
-  };
-  dl_iterate_phdr(note, &names);
-  for (const std::string& name : names) dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 // What is thrown at exit ends the process badly; without memory for it, nothing is closed.
 void Device::close_at_exit() {
   try {
@@ -141,7 +129,7 @@ void Device::close_all() {
   Opened& all = opened();
   const std::unique_lock lock(all.guard, std::try_to_lock);
   // A child of fork() has none of the threads that the driver would wait for.
-  if (!lock.owns_lock() || all.process != getpid() || all.lost_one) return;
+  if (!lock.owns_lock() || all.process != process_number() || all.lost_one) return;
   for (std::optional<Driver>* driver : {&all.plain, &all.emulated}) {
     const auto is_of_it = [&](const auto& entry) {
       return entry.second && entry.second->info_.emulated == (driver == &all.emulated);
@@ -157,7 +145,7 @@ void Device::close_all() {
       d.vk.vkDestroyDevice(d.handle, nullptr);
       return true;
     });
-    keep_libraries();
+    keep_loaded_libraries();
     vkDestroyInstance((*driver)->instance, nullptr);
     driver->reset();
   }
@@ -283,7 +271,7 @@ Status Device::run(VkCommandBuffer commands, VkFence fence, double spin_seconds)
     const std::lock_guard lock(queue_guard_);
     return vk.vkQueueSubmit(queue_, 1, &submit, fence);
   });
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   bool done = false;
   for (const auto begin = Clock::now();
        status.ok() && !done && std::chrono::duration<double>(Clock::now() - begin).count() < spin_seconds;)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/emulation_layer.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/environment.h"
+#include "base/system/environment.h"
+#include "base/system/libraries.h"
 
 namespace tosaic::vulkan {
 namespace {
@@ -53,27 +52,21 @@ std::optional<EmulationFiles> find_emulation_files() {
 
 bool load_emulation_libraries(const EmulationFiles& files) {
   // Never closed: the loader uses them as long as an instance lives, and instances live as long as the process.
-  return std::all_of(std::begin(libraries), std::end(libraries), [&](const char* name) {
-    return dlopen((fs::path(files.libraries) / name).c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
-  });
+  return std::all_of(std::begin(libraries), std::end(libraries),
+                     [&](const char* name) { return load_library((fs::path(files.libraries) / name).string()); });
 }
 
 Environment::Environment(const char* name, const std::string& value) : name_(name) {
-  if (const char* old = std::getenv(name)) before_ = old;
-  if (before_ || !value.empty()) ::setenv(name, value.c_str(), 1);
+  before_ = find_environment_variable(name);
+  if (before_ || !value.empty()) set_environment_variable(name, value);
 }
 
-Environment::~Environment() {
-  if (before_)
-    ::setenv(name_, before_->c_str(), 1);
-  else
-    ::unsetenv(name_);
-}
+Environment::~Environment() { set_environment_variable(name_, before_); }
 
 // VK_LAYER_PATH replaces the folders of the system, VK_ADD_LAYER_PATH comes before them; the first, where it is set,
 // makes the loader ignore the second.
 Environment with_layer_folder(const std::string& folder) {
-  const char* name = std::getenv("VK_LAYER_PATH") ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
+  const char* name = find_environment_variable("VK_LAYER_PATH") ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
   const std::string before = environment_variable(name);
   return {name, before.empty() ? folder : folder + ":" + before};
 }

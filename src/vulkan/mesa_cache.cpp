@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/mesa_cache.h"
 
-#include <sys/statvfs.h>
 #include <filesystem>
+#include <optional>
 
-#include "base/environment.h"
+#include "base/system/disk.h"
+#include "base/system/environment.h"
 
 namespace tosaic::vulkan {
 namespace {
@@ -29,9 +30,8 @@ std::string mesa_cache_folder() {
 }
 
 bool has_room(const std::string& folder, std::uint64_t bytes) {
-  struct statvfs disk {};
-  if (folder.empty() || ::statvfs(folder.c_str(), &disk) != 0) return true;  // nobody can say
-  return static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize >= bytes;
+  const std::optional<std::uint64_t> free = folder.empty() ? std::nullopt : free_bytes(folder);
+  return !free || *free >= bytes;  // else nobody can say
 }
 
 MesaCache::MesaCache() {

@@ -8,7 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/own_files.h"
+#include "base/system/environment.h"
+#include "base/system/own_files.h"
 #include "vulkan/call.h"
 #include "vulkan/device.h"
 
@@ -16,10 +17,9 @@ namespace tosaic::vulkan {
 namespace {
 
 std::string cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache == '/') return std::string(cache) + "/tosaic";
-  const char* home = std::getenv("HOME");
-  return home && *home == '/' ? std::string(home) + "/.cache/tosaic" : "";
+  const std::string cache = environment_variable("XDG_CACHE_HOME"), home = environment_variable("HOME");
+  if (cache.starts_with('/')) return cache + "/tosaic";
+  return home.starts_with('/') ? home + "/.cache/tosaic" : "";
 }
 
 // What stands in the file before the driver's own bytes: drivers trust those behind the header that they know.

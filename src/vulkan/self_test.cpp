@@ -12,8 +12,9 @@
 #include <filesystem>
 #include <map>
 
-#include "base/own_files.h"
-#include "base/thread_pool.h"
+#include "base/system/environment.h"
+#include "base/system/own_files.h"
+#include "base/system/thread_pool.h"
 #include "formats/spirv/compute/run_shader.h"
 #include "vulkan/compute_commands.h"
 
@@ -39,9 +40,8 @@ constexpr std::size_t most_remembered_bytes = std::size_t{16} << 20;
 
 enum class When : std::uint8_t { once, always, never };
 When when() {
-  const char* said = std::getenv("TOSAIC_VULKAN_SELF_TEST");
-  if (!said) return When::once;
-  return std::strcmp(said, "always") == 0 ? When::always : std::strcmp(said, "never") == 0 ? When::never : When::once;
+  const std::string said = environment_variable("TOSAIC_VULKAN_SELF_TEST");
+  return said == "always" ? When::always : said == "never" ? When::never : When::once;
 }
 
 // ---- what is remembered

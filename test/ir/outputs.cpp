@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that two processes write at once: the last one stays, and neither is refused.
-#include "base/output.h"
+#include "base/system/output.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

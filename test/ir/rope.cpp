@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "base/output.h"
+#include "base/system/output.h"
 
 namespace tosaic {
 namespace {

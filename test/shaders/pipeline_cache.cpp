@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/bytes.h"
-#include "base/temporaries.h"
+#include "base/system/temporaries.h"
 #include "shaders/faulty_device.h"
 
 namespace tosaic::test {

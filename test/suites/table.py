@@ -39,8 +39,8 @@ def table(o):
     python_core = lambda: ["-DTOSAIC_PYTHON=ON", f"-DTOSAIC_EXECUTORCH={o.executorch()}", f"-DPython_EXECUTABLE={o.python}"]
     arm64 = ["-DTOSAIC_PYTHON=ON", f"-DTOSAIC_ARM64_ROOT={ROOT}/build/arm64-root", f"-DPython_EXECUTABLE={o.python}"]
     cross = [o.make("packages-CROSS", "compile"), o.make("arm64-root", "after")]
-    board = o.make("packages-BARE", "python")
     aarch64 = lambda *words: Command([o.python, "test/aarch64/run_aarch64.py", *words], o.peers)
+    boards = [o.make("packages-BARE", "compile"), o.build("cortex-m55")]
     qemu = ["build/release/bin/tosaic", "build/aarch64/bin/tosaic", "build/arm64-root"]
     sharded = {"GTEST_TOTAL_SHARDS": o.shards, "GTEST_SHARD_INDEX": o.turn % o.shards}
     third = {"GTEST_TOTAL_SHARDS": 3, "GTEST_SHARD_INDEX": o.turn % 3}
@@ -49,7 +49,8 @@ def table(o):
     sanitizers = [["asan"], ["asan-part"], []][o.turn % 3]
     every = {"GTEST_TOTAL_SHARDS": 1000, "GTEST_SHARD_INDEX": 0}
     first = "--first-of-each-file"
-    packaged = ["--ignore", "test/python", "--ignore", "test/accuracy"]  # tests that need the package
+    packaged = ["--ignore", "test/python", "--ignore", "test/accuracy", "--ignore", "test/bare",
+                "--ignore", "test/firmware"]  # tests that need the package, or a board
     by_turns = ["--turn", str(o.turn)]
     chosen = lambda: o.ask(o.python, ROOT / "test/peers/executorch_suite/chosen.py", 10910, "misc", "misc", "models")
     theirs = lambda: [o.executorch_suite("ours", 400, 0, ET_SUITE, *chosen(), report="executorch_suite")]
@@ -60,7 +61,7 @@ def table(o):
         reports=False)
     return [
         Suite("test", "everything that must hold before a change goes in; of the two sanitizer suites one or none, by turns",
-              parts=["cpp", "shaders-part", *sanitizers, "py", "python", "executorch-part"]),
+              parts=["cpp", "shaders-part", *sanitizers, "py", "python", "bare", "executorch-part"]),
         Suite("cpp", "C++ tests but for compute shaders, release build", [tests, layer], lambda: [o.ctest("release", but=["shaders"])]),
         Suite("shaders-part", "a third of the compute shaders' tests; SEED chooses, `test-shaders` is all of them",
               [tests, layer], lambda: [o.ctest("release", ["shaders"], third)]),
@@ -70,10 +71,12 @@ def table(o):
               [o.build("sanitized", *programs(SAMPLED))], lambda: [o.ctest("sanitized", SAMPLED, sharded)]),
         Suite("py", "all of Python but the package: golden text, peers, delegates, fuzz seeds, a conformance slice; of what "
               "takes long a part, by turns: SEED chooses, `run.py ethosu`, say, is all of a folder's",
-              [tool, plugin, models, zoo_tests, board], lambda: [o.pytest("test", *packaged, *by_turns)]),
+              [tool, plugin, models, zoo_tests], lambda: [o.pytest("test", *packaged, *by_turns)]),
         Suite("python", "the Python package, installed from its wheel; accuracy of two trained models; of what takes long a "
               "part, by turns: SEED chooses",
               [package, models, quick_weights], lambda: [o.package_tests("test/python", "test/accuracy", *by_turns)]),
+        Suite("bare", "firmware of programs, in QEMU: the same bytes as here, within the memory that `tosaic inspect` says",
+              [tool, venv, models, vela, *boards], lambda: [o.pytest("test/bare", "test/firmware", env=o.peers)]),
         Suite("executorch-part", "some of ExecuTorch's own tests on tosaic", [package], lambda: [*theirs(), *with_quantizers()]),
 
         Suite("slice", "the first test of each test file: is everything installed that the tests need?",
@@ -81,7 +84,7 @@ def table(o):
         Suite("slice-cpp", "of each C++ program", [tests, layer], lambda: [o.ctest("release", env=every)]),
         Suite("slice-asan", "of one with sanitizers", [o.build("sanitized", "test_ir")],
               lambda: [o.ctest("sanitized", ["ir"], every)]),
-        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests, board],
+        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests],
               lambda: [o.pytest("test", first, *packaged, env=every)]),
         Suite("slice-python", "of each of the package's", [package, models, quick_weights],
               lambda: [o.package_tests("test/python", "test/accuracy", first)]),

@@ -20,7 +20,7 @@ bool fits(std::string_view pattern, std::string_view text) {
 std::vector<ErrorFamily> all_families() {
   std::vector<ErrorFamily> all;
   for (auto* part : {errors_of_models, errors_of_operators, errors_of_precision, errors_of_outputs, errors_of_programs,
-                     errors_of_graphs, errors_of_runs, errors_of_targets, errors_of_vulkan})
+                     errors_of_boards, errors_of_graphs, errors_of_runs, errors_of_targets, errors_of_vulkan})
     for (ErrorFamily& family : part()) all.push_back(std::move(family));
   std::sort(all.begin(), all.end(), [](const ErrorFamily& a, const ErrorFamily& b) { return a.name < b.name; });
   return all;

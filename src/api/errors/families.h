@@ -38,6 +38,7 @@ std::vector<ErrorFamily> errors_of_operators();
 std::vector<ErrorFamily> errors_of_precision();
 std::vector<ErrorFamily> errors_of_outputs();
 std::vector<ErrorFamily> errors_of_programs();
+std::vector<ErrorFamily> errors_of_boards();
 std::vector<ErrorFamily> errors_of_graphs();
 std::vector<ErrorFamily> errors_of_runs();
 std::vector<ErrorFamily> errors_of_targets();

@@ -83,6 +83,8 @@ ErrorFamily method() {
                more_memory},
               {"missing", "there is no method of this name", "`tosaic inspect` lists the methods"},
               {"move", "a value moves to one of another type"},
+              {"sizes-vary", "sizes of the program vary, and the device takes fixed ones",
+               "export the model with fixed sizes"},
               {"not-whole", "the program refers to something that it does not have"},
               {"output", "an output is of a kind that cannot be returned"},
           }};

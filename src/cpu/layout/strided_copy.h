@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 
 namespace tosaic::cpu {
 

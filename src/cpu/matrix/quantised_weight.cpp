@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-#include "base/mapped_files.h"
+#include "base/system/mapped_files.h"
 #include "ops/definitions/extension.h"
 #include "simd/transpose.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "base/thread_pool.h"
+#include "base/system/thread_pool.h"
 #include "cpu/matrix/quantised_kernel.h"
 #include "cpu/step.h"
 #include "plan/quantised_rows.h"

@@ -9,6 +9,7 @@
 #include "base/delegate_ids.h"
 #include "base/zero_again.h"
 #include "contract/serve.h"
+#include "delegates/ethos_u/regions.h"
 #include "formats/vela/vela.h"
 #include "tosaic/ethosu.h"
 
@@ -46,7 +47,7 @@ class StreamPayload : public contract::Payload {
     tosaic_ethosu_info info{};
     if (tosaic_ethosu_describe(stream, &info, 0, nullptr, nullptr))
       return internal_error("a stream that opened cannot be described");
-    product_ = fmt::format("ethos-u{}-{}", info.product, info.macs);
+    product_ = "ethos-u" + std::to_string(info.product) + "-" + std::to_string(info.macs);
     TOSAIC_CHECK(check_product(opening, status));
     return reserve(info, opening.memory);
   }
@@ -125,18 +126,9 @@ class StreamPayload : public contract::Payload {
     return why;
   }
 
-  // Scratch memory as large as the payload says; the other regions (fast scratch, inputs and outputs of their own) as
-  // large as the commands and the tensors need.
   Status reserve(const tosaic_ethosu_info& info, const MemorySource& source) {
     constexpr std::uint64_t most = std::uint64_t{1} << 32;
-    std::array<std::uint64_t, TOSAIC_ETHOSU_REGIONS> wanted;
-    std::copy(std::begin(info.region_bytes), std::end(info.region_bytes), wanted.begin());
-    wanted[vela::scratch_region] = payload_.scratch_bytes;
-    for (const auto* tensors : {&payload_.inputs, &payload_.outputs})
-      for (const vela::Tensor& t : *tensors) {
-        std::uint64_t& region = wanted[static_cast<std::size_t>(t.region)];
-        region = std::max(region, static_cast<std::uint64_t>(t.offset) + bytes_of(t));
-      }
+    const auto wanted = region_bytes(payload_, info);
     std::uint64_t all = 0;
     for (std::size_t r = 1; r < regions_.size(); ++r) {
       const std::uint64_t bytes = wanted[r];

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "base/system/clock.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/tosa_op.h"
 #include "vulkan/compute_tiers.h"
@@ -38,7 +39,7 @@ void add(std::vector<vulkan::DispatchTime>& sums, std::vector<vulkan::DispatchTi
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i].seconds += times[i].seconds;
 }
 
-using Clock = std::chrono::steady_clock;
+using Clock = SteadyClock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 using Stages = std::vector<Stage>;

@@ -154,6 +154,7 @@ class Reader {
         return error("pte.device",
                      fmt::format("the memory with id {} belongs to device type {}, this runs on the CPU only",
                                  device->buffer_idx(), static_cast<int>(device->device_type())));
+    plan.values.reserve(size_of(from.values()));
     for (std::uint32_t i = 0; i < size_of(from.values()); ++i) {
       auto read = value(*from.values()->Get(i), plan);
       if (!read.ok()) {
@@ -165,9 +166,11 @@ class Reader {
     TOSAIC_CHECK(list_items(plan));
     TOSAIC_TRY(plan.inputs, indices(from.inputs(), plan, "the inputs"));
     TOSAIC_TRY(plan.outputs, indices(from.outputs(), plan, "the outputs"));
+    plan.operators.reserve(size_of(from.operators()));
     for (std::uint32_t i = 0; i < size_of(from.operators()); ++i)
       plan.operators.push_back(
           {text_of(from.operators()->Get(i)->name()), text_of(from.operators()->Get(i)->overload())});
+    plan.delegates.reserve(size_of(from.delegates()));
     for (std::uint32_t i = 0; i < size_of(from.delegates()); ++i) {
       TOSAIC_TRY(Delegate d, delegate(*from.delegates()->Get(i), i));
       plan.delegates.push_back(std::move(d));
@@ -176,6 +179,7 @@ class Reader {
       return error("pte.chains", fmt::format("the method has {} chains of instructions, only one can be run",
                                              size_of(from.chains())));
     const auto* list = from.chains()->Get(0)->instructions();
+    plan.instructions.reserve(size_of(list));
     for (std::uint32_t i = 0; i < size_of(list); ++i) {
       auto read = instruction(*list->Get(i), plan, size_of(list));
       if (!read.ok()) {

@@ -6,8 +6,6 @@
 #include <array>
 #include <cstring>
 
-#include "formats/vela/sha256.h"
-
 namespace tosaic::vela {
 namespace {
 
@@ -182,13 +180,6 @@ Result<Bytes> resolve(const Blob& blob, const std::string& what, const std::map<
   return error("vela.external",
                fmt::format("the NPU's {} lie outside the program, under the key {}", what, blob.external_key))
       .hint("give the data file that was written next to the program: --data FILE.ptd");
-}
-
-std::string external_key(const std::string& tag, const Bytes& blob) {
-  std::string message = tag;
-  message += '\0';
-  message += blob.text();
-  return sha256(message);
 }
 
 Result<Bytes> write(const Payload& payload) {

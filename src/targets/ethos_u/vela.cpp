@@ -3,21 +3,20 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/wait.h>
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 
-#include "base/output.h"
+#include "base/system/clock.h"
+#include "base/system/external_process.h"
+#include "base/system/output.h"
 #include "ir/provenance.h"
 #include "targets/ethos_u/vela_config.h"
-#include "targets/external_process.h"
 
 namespace tosaic {
 namespace {
@@ -49,20 +48,17 @@ const Node* writer_of(const Graph& graph, std::string_view name) {
 // Vela's own words, the last and most telling lines of them, with the user's line where a tensor is named.
 Diagnostic failed(const Ended& ended, const Graph& graph) {
   Diagnostic why;
-  const int signal = WIFSIGNALED(ended.status) ? WTERMSIG(ended.status) : 0;
-  const bool crashed =
-      signal == SIGSEGV || signal == SIGABRT || signal == SIGFPE || signal == SIGBUS || signal == SIGILL;
   const bool no_memory =
       std::ranges::any_of(std::array{"MemoryError", "bad_alloc", "Cannot allocate memory"},
                           [&](const char* words) { return ended.said.find(words) != std::string::npos; });
   if (no_memory)
     why = error("vela.memory", "Vela ran out of memory");
-  else if (signal != 0)
-    why =
-        error(crashed ? "vela.crashed" : "vela.killed",
-              fmt::format("Vela was {} by signal {} ({})", crashed ? "ended" : "killed", signal, ::strsignal(signal)));
+  else if (ended.signal != 0)
+    why = error(ended.crashed ? "vela.crashed" : "vela.killed",
+                fmt::format("Vela was {} by signal {} ({})", ended.crashed ? "ended" : "killed", ended.signal,
+                            ended.signal_name));
   else
-    why = error("vela.failed", fmt::format("Vela ended with exit code {}", WEXITSTATUS(ended.status)));
+    why = error("vela.failed", fmt::format("Vela ended with exit code {}", ended.exit_code));
   const auto lines = lines_of(ended.said);
   std::size_t first = lines.size() - std::min<std::size_t>(lines.size(), 6);
   for (std::size_t i = 0; i < lines.size(); ++i) {  // a traceback ends with "RuntimeError: " and what matters
@@ -317,15 +313,15 @@ Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::st
                                    "--output-dir=" + output.string(),
                                    "--verbose-performance"};
   command.insert(command.end(), options.flags.begin(), options.flags.end());
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = SteadyClock::now();
   auto ran = run_process(command, log, {.longest = options.longest});
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const std::chrono::duration<double> seconds = SteadyClock::now() - begin;
   if (!options.keep.empty()) TOSAIC_CHECK(keep(folder / ".", options.keep, options.number));
   if (!ran.ok()) return ended_early(std::move(ran.error()), options);
   const Ended& ended = *ran;
   const fs::path npz = output / fmt::format("{}_vela.npz", network_name);
   std::error_code missing;
-  if (ended.status != 0 || !fs::exists(npz, missing)) return failed(ended, graph);
+  if (!ended.succeeded() || !fs::exists(npz, missing)) return failed(ended, graph);
 
   VelaResult result;
   result.seconds = seconds.count();

@@ -2,15 +2,15 @@
 #include "targets/vgf/converter.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 
-#include "base/output.h"
+#include "base/system/clock.h"
+#include "base/system/external_process.h"
+#include "base/system/output.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
-#include "targets/external_process.h"
 
 namespace tosaic {
 namespace {
@@ -69,17 +69,16 @@ Result<VgfResult> by_sdk(const Graph& graph, const VgfOptions& options) {
   TOSAIC_CHECK(write_file(from.string(), tosa));
   std::vector<std::string> command{converter, "--input", from.string(), "--output", to.string()};
   command.insert(command.end(), options.flags.begin(), options.flags.end());
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = SteadyClock::now();
   TOSAIC_TRY(const Ended ended, run_process(command, log));
   VgfResult result;
-  result.peer_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.peer_seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
   std::error_code missing;
-  if (ended.status != 0 || !std::filesystem::exists(to, missing)) {
+  if (!ended.succeeded() || !std::filesystem::exists(to, missing)) {
     Diagnostic why =
         error("vgf.converter-failed",
-              WIFSIGNALED(ended.status)
-                  ? fmt::format("Arm's model converter was killed by signal {}", WTERMSIG(ended.status))
-                  : fmt::format("Arm's model converter ended with exit code {}", WEXITSTATUS(ended.status)));
+              ended.signal != 0 ? fmt::format("Arm's model converter was killed by signal {}", ended.signal)
+                                : fmt::format("Arm's model converter ended with exit code {}", ended.exit_code));
     const auto lines = lines_of(ended.said);
     for (std::size_t i = lines.size() - std::min<std::size_t>(lines.size(), 6); i < lines.size(); ++i)
       why.notes.push_back("model-converter: " + lines[i]);

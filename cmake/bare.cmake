@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# What runs a .pte on a board, from the sources that serve the host: no exceptions, no RTTI, no threads, no heap but the
+# arena of base/system/bare. Of other projects it needs headers only (FlatBuffers, xxHash; fmt where errors have texts;
+# Highway for the simulator), and flatc on the machine that builds.
+set(TOSAIC_SYSTEM bare)
+set(TOSAIC_SIZES fixed)
+set(TOSAIC_SYSTEM_LIBRARIES "")
+set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+set(FMT "")
+set(HIGHWAY "")
+set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
+add_compile_options(-ffunction-sections -fdata-sections $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
+                    $<$<COMPILE_LANGUAGE:CXX>:-fno-threadsafe-statics> $<$<COMPILE_LANGUAGE:CXX>:-fno-use-cxa-atexit>)
+add_compile_definitions(TOSAIC_BARE HWY_COMPILE_ONLY_STATIC)
+
+# By themselves: the folder that they lie in has the host's C library as well.
+set(headers ${CMAKE_BINARY_DIR}/headers)
+file(MAKE_DIRECTORY ${headers})
+foreach(header flatbuffers/flatbuffers.h xxhash.h hwy/highway.h fmt/format.h)
+  string(MAKE_C_IDENTIFIER HEADERS_${header} folder)
+  find_path(${folder} ${header} PATHS /usr/include /usr/local/include NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+  string(REGEX REPLACE "/.*" "" first ${header})
+  file(CREATE_LINK ${${folder}}/${first} ${headers}/${first} SYMBOLIC)
+endforeach()
+if(TOSAIC_ERROR_TEXTS)
+  add_compile_definitions(FMT_HEADER_ONLY FMT_STATIC_THOUSANDS_SEPARATOR=0)
+else()
+  set(TOSAIC_DIAGNOSTICS _codes)
+  add_compile_definitions(TOSAIC_NO_ERROR_TEXTS)
+  add_compile_options(-Wno-unused-parameter -Wno-unused-variable -Wno-unused-but-set-variable -Wno-unused-function)  # what texts would say
+  include_directories(BEFORE ${CMAKE_SOURCE_DIR}/src/base/system/bare/without_texts)
+endif()
+include_directories(SYSTEM ${headers})
+add_subdirectory(src)

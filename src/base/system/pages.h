@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory as the system gives it, for base/memory.h.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace tosaic {
+
+// What this machine, or the part of it that the process may use, has.
+std::uint64_t machine_memory();
+// From this size on, zeroed memory is taken as pages.
+constexpr std::size_t least_pages = std::size_t{1} << 16;
+// Zeros, which cost nothing until they are touched. Null: there are none.
+std::byte* take_pages(std::size_t bytes);
+void give_pages_back(std::byte* pages, std::size_t bytes);
+// They read as zeros again, without being written. false: that cannot be done here.
+bool empty_pages(std::byte* pages, std::size_t bytes);
+// Are there so many addresses that nobody uses?
+bool has_addresses(std::size_t bytes);
+
+// Of the process's heap: it may not become larger (where a tool does not need more itself), and it keeps what is freed.
+void limit_heap(std::uint64_t bytes);
+void keep_freed_memory();
+
+}  // namespace tosaic

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program for a board: built around a .pte, and run.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "boards/board.h"
+#include "formats/pte/pte_file.h"
+#include "ir/tensor.h"
+
+namespace tosaic::boards {
+
+// What the firmware has of a memory, for people and for the check that it fits.
+struct MemoryUse {
+  std::string region;
+  std::uint64_t used = 0, has = 0;
+};
+std::string table_of(const std::vector<MemoryUse>& uses);
+
+struct Built {
+  std::string npu;
+  std::uint64_t arena_bytes = 0;  // the bound that it was linked with
+  std::vector<MemoryUse> uses;
+  Bytes elf;
+};
+struct BuildRequest {
+  std::string npu;                // the board's; empty: the program's
+  std::uint64_t arena_bytes = 0;  // 0: as firmware_arena says
+  bool registers = false;         // for a board with an NPU, not for QEMU
+};
+// Checks the program and links it. Errors: device.delegate, device.kernel, device.product, device.memory, device.tool,
+// device.link, method.sizes-vary.
+Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Board& board,
+                             const BuildRequest& request);
+
+struct Ran {
+  std::vector<Tensor> outputs;
+  std::string said;  // by the firmware
+};
+// In QEMU. Errors: device.tool, device.run, npy.*.
+Result<Ran> run_firmware(const std::string& elf, const std::vector<Tensor>& inputs);
+
+// Does firmware have the delegates that it needs? One method, whose delegates are Ethos-U's.
+bool may_be_firmware(const pte::Program& program);
+// An upper bound of what a firmware's arena needs for the program's first method.
+Result<std::uint64_t> firmware_arena(const Bytes& pte, const std::string& name);
+
+}  // namespace tosaic::boards
