@@ -39,6 +39,9 @@ device: $(STAMPS)/packages-BUILD $(STAMPS)/packages-BARE  ## the libraries for b
 	@[ -f build/cortex-m55/build.ninja ] || $(CMAKE) --preset cortex-m55 >/dev/null
 	@$(CMAKE) --build --preset cortex-m55 -j $(JOBS)
 
+cmsis-pack: device  ## the runtime for boards as a CMSIS pack, in build/
+	@python3 device/make_pack.py
+
 PREFIX ?= /usr/local
 install: build  ## the tool, libtosaic (shared and static), its headers and package files, below PREFIX
 	@$(call build-of,tosaic_shared tosaic_static tosaic_ethosu_c)

@@ -10,7 +10,8 @@ set(FMT "")
 set(HIGHWAY "")
 set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 add_compile_options(-ffunction-sections -fdata-sections $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
-                    $<$<COMPILE_LANGUAGE:CXX>:-fno-threadsafe-statics> $<$<COMPILE_LANGUAGE:CXX>:-fno-use-cxa-atexit>)
+                    $<$<COMPILE_LANGUAGE:CXX>:-fno-threadsafe-statics> $<$<COMPILE_LANGUAGE:CXX>:-fno-use-cxa-atexit>
+                    $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>)  # of GCC 7.1 and before, which cannot compile this
 add_compile_definitions(TOSAIC_BARE HWY_COMPILE_ONLY_STATIC)
 
 # By themselves: the folder that they lie in has the host's C library as well.

@@ -80,7 +80,7 @@ static int invoke(const unsigned char* commands, size_t bytes, region* r, int co
     }
   }
   if (!stream || words > (uint32_t)(end - stream)) return -2;
-  NPU(NPU_RESET) = 0x0c; /* secure, privileged */
+  NPU(NPU_RESET) = 1; /* privileged and secure */
   while (NPU(NPU_STATUS) & 8) {}
   NPU(NPU_QCONFIG) = 0;
   NPU(NPU_REGIONCFG) = 0;

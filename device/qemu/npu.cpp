@@ -70,6 +70,8 @@ void qemu_set_irq(IRQState*, int level);
 
 namespace {
 
+constexpr std::uint64_t secure_alias = 0x10000000;  // the same place, for who is in the secure world, or is not
+
 struct Npu {
   std::string target = "ethos-u55-128";
   std::uint64_t base = 0x48102000;
@@ -95,7 +97,7 @@ T* new_structure() {
 // The subsystem's memory as its core sees it, but for the core's own, tightly coupled memories, which are not on the
 // bus.
 int reach(std::uint64_t address, void* data, std::uint64_t bytes, bool writes) {
-  constexpr std::uint64_t secure_alias = 0x10000000, data_memory = 0x20000000, coupled_bytes = 512 * 1024;
+  constexpr std::uint64_t data_memory = 0x20000000, coupled_bytes = 512 * 1024;
   if (address < 0x40000000 && (address & ~secure_alias & ~data_memory) < coupled_bytes) return 1;
   constexpr unsigned secure = 2;
   return address_space_rw(npu.memory, address, {secure}, data, bytes, writes) != 0;
@@ -142,10 +144,12 @@ void connect(Notifier*, void*) {
       2,
       {4, 4, false, nullptr},
       {4, 4, false}};
-  auto* const region = new_structure<MemoryRegion>();
-  memory_region_init_io(region, nullptr, &registers, nullptr, "tosaic-npu",
-                        tosaic_ethosu_device_register_bytes(npu.device));
-  memory_region_add_subregion_overlap(get_system_memory(), npu.base, region, 1);
+  for (const std::uint64_t at : {npu.base, npu.base ^ secure_alias}) {
+    auto* const region = new_structure<MemoryRegion>();
+    memory_region_init_io(region, nullptr, &registers, nullptr, "tosaic-npu",
+                          tosaic_ethosu_device_register_bytes(npu.device));
+    memory_region_add_subregion_overlap(get_system_memory(), at, region, 1);
+  }
   qemu_register_reset([](void*) { tosaic_ethosu_device_reset(npu.device); }, nullptr);
 }
 

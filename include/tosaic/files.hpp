@@ -121,6 +121,7 @@ struct FirmwareRequest {
   std::string board;              // "mps3-an547"
   std::string output;             // the ELF file
   std::string npu;                // that the board has: "ethos-u55-128"; empty: the program's
+  std::string map;                // also written: the linker's map; empty: no
   std::string libraries;          // folder of `make device`; empty: where they usually are
   std::uint64_t arena_bytes = 0;  // 0: what the program needs at most
   bool registers = false;         // drives the board's NPU; else a simulator stands in
@@ -138,6 +139,7 @@ struct FirmwareRunRequest {
   std::vector<std::string> inputs;  // .npy, in order
   std::string output_dir;           // output_N.npy go here; empty: none written
   std::string cases;                // a .bpte whose cases are run instead, and compared
+  std::string plugin;               // of QEMU, such as an NPU: "tosaic_npu.so,target=ethos-u55-128" (device/qemu)
 };
 struct FirmwareRun {
   std::vector<std::string> output_types, written;

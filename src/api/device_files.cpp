@@ -24,10 +24,12 @@ Result<Firmware> try_build(const FirmwareRequest& request) {
   Outputs outputs;
   outputs.reads(request.program);
   TOSAIC_CHECK(outputs.plan(request.output));
+  if (!request.map.empty()) TOSAIC_CHECK(outputs.plan(request.map));
   TOSAIC_TRY(const boards::Board board, boards::find_board(request.board, request.libraries));
   TOSAIC_TRY(const boards::Built built, boards::build_firmware(file, request.program, board,
                                                                {request.npu, request.arena_bytes, request.registers}));
   TOSAIC_CHECK(outputs.write(request.output, built.elf));
+  if (!request.map.empty()) TOSAIC_CHECK(outputs.write(request.map, built.map));
   TOSAIC_CHECK(outputs.commit());
   return Firmware{built.npu, built.arena_bytes, boards::table_of(built.uses)};
 }
@@ -41,7 +43,7 @@ Result<FirmwareRun> run_cases(const FirmwareRunRequest& request) {
     std::vector<Tensor> inputs;
     for (const Output& value : one.inputs)
       if (value.tensor) inputs.push_back({{value.tensor->dtype, Shape(value.tensor->sizes), {}}, value.tensor->data});
-    TOSAIC_TRY(const boards::Ran ran, boards::run_firmware(request.firmware, inputs));
+    TOSAIC_TRY(const boards::Ran ran, boards::run_firmware(request.firmware, inputs, request.plugin));
     outcome.said = ran.said;
     std::vector<Output> found;
     for (const Tensor& output : ran.outputs) found.push_back({owned(output), {}});
@@ -61,7 +63,7 @@ Result<FirmwareRun> try_run(const FirmwareRunRequest& request) {
     inputs.push_back(std::move(tensor));
   }
   if (!request.output_dir.empty()) TOSAIC_CHECK(make_folder(request.output_dir));
-  TOSAIC_TRY(const boards::Ran ran, boards::run_firmware(request.firmware, inputs));
+  TOSAIC_TRY(const boards::Ran ran, boards::run_firmware(request.firmware, inputs, request.plugin));
   FirmwareRun outcome;
   outcome.said = ran.said;
   Outputs files;

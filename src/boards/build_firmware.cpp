@@ -146,14 +146,18 @@ Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Bo
   TOSAIC_TRY(const std::string compiler, find_tool("arm-none-eabi-g++"));
   TOSAIC_TRY(const Temporary temporary, Temporary::folder());
   const fs::path folder(temporary.path());
+  TOSAIC_TRY(const NpuRegions regions, npu_regions(program));
   TOSAIC_CHECK(write_file((folder / "model.pte").string(), pte.text()));
-  TOSAIC_CHECK(write_file(
-      (folder / "model.S").string(),
-      fmt::format(".section .tosaic_model,\"a\"\n.balign 16\n"
-                  ".global tosaic_model_start\ntosaic_model_start:\n.incbin {}\n"
-                  ".global tosaic_model_end\ntosaic_model_end:\n"
-                  ".section .rodata.tosaic_npu,\"a\"\n.global tosaic_npu_name\ntosaic_npu_name:\n.asciz {}\n",
-                  quoted_for_assembler((folder / "model.pte").string()), quoted_for_assembler(built.npu))));
+  TOSAIC_CHECK(
+      write_file((folder / "model.S").string(),
+                 fmt::format(".section .tosaic_model,\"a\"\n.balign 16\n"
+                             ".global tosaic_model_start\ntosaic_model_start:\n.incbin {}\n"
+                             ".global tosaic_model_end\ntosaic_model_end:\n"
+                             ".section .rodata.tosaic_npu,\"a\"\n.global tosaic_npu_name\ntosaic_npu_name:\n.asciz {}\n"
+                             ".section .rodata.tosaic_npu_regions,\"a\"\n.balign 4\n"
+                             ".global tosaic_npu_region_bytes\ntosaic_npu_region_bytes:\n.word {}\n",
+                             quoted_for_assembler((folder / "model.pte").string()), quoted_for_assembler(built.npu),
+                             fmt::join(regions, ", "))));
   std::vector<std::string> command{compiler};
   command.insert(command.end(), board.flags.begin(), board.flags.end());
   for (const std::string& word :
@@ -179,6 +183,7 @@ Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Bo
         std::string("-lm"),
         std::string("-lgcc"),
         std::string("-Wl,--end-group"),
+        "-Wl,-Map=" + (folder / "net.map").string(),
         std::string("-o"),
         (folder / "net.elf").string()})
     command.push_back(word);
@@ -194,6 +199,8 @@ Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Bo
   TOSAIC_TRY(const Bytes elf, map_file((folder / "net.elf").string()));
   built.uses = uses_of(elf, board);
   built.elf = Bytes::copy(elf.data(), elf.size());
+  TOSAIC_TRY(const Bytes map, map_file((folder / "net.map").string()));
+  built.map = Bytes::copy(map.data(), map.size());
   return built;
 }
 

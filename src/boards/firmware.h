@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program for a board: built around a .pte, and run.
 #pragma once
+#include <array>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Built {
   std::uint64_t arena_bytes = 0;  // the bound that it was linked with
   std::vector<MemoryUse> uses;
   Bytes elf;
+  Bytes map;  // the linker's: what lies where, and whose it is
 };
 struct BuildRequest {
   std::string npu;                // the board's; empty: the program's
@@ -37,11 +39,14 @@ struct Ran {
   std::vector<Tensor> outputs;
   std::string said;  // by the firmware
 };
-// In QEMU. Errors: device.tool, device.run, npy.*.
-Result<Ran> run_firmware(const std::string& elf, const std::vector<Tensor>& inputs);
+// In QEMU, with a plug-in of it or without ("": "FILE,OPTION=VALUE"). Errors: device.tool, device.run.
+Result<Ran> run_firmware(const std::string& elf, const std::vector<Tensor>& inputs, const std::string& plugin);
 
 // Does firmware have the delegates that it needs? One method, whose delegates are Ethos-U's.
 bool may_be_firmware(const pte::Program& program);
+// Of the NPU's memory regions, by number: the most bytes that one of the first method's delegates works in.
+using NpuRegions = std::array<std::uint64_t, 8>;
+Result<NpuRegions> npu_regions(const pte::Program& program);
 // An upper bound of what a firmware's arena needs for the program's first method.
 Result<std::uint64_t> firmware_arena(const Bytes& pte, const std::string& name);
 

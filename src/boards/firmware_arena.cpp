@@ -25,8 +25,14 @@ std::uint64_t bytes_of(const pte::TensorValue& tensor) {
   return bytes;
 }
 
+std::map<std::string, Bytes> data_of(const pte::Program& program) {
+  std::map<std::string, Bytes> data;
+  for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data.joined());
+  return data;
+}
+
 // What the NPU works in.
-Result<std::uint64_t> scratch_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data) {
+Result<NpuRegions> regions_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data) {
   TOSAIC_TRY(const vela::Payload payload, vela::read(delegate.payload.joined()));
   TOSAIC_TRY(const Bytes commands, vela::resolve(payload.commands, "commands", &data));
   tosaic_ethosu_options options{};
@@ -39,13 +45,20 @@ Result<std::uint64_t> scratch_of(const pte::Delegate& delegate, const std::map<s
   tosaic_ethosu_info info{};
   tosaic_ethosu_describe(stream, &info, 0, nullptr, nullptr);
   tosaic_ethosu_close(stream);
-  std::uint64_t bytes = 0;
-  for (const std::uint64_t region : delegates::region_bytes(payload, info))
-    if (region > 0) bytes += padded(region) + of_memory;
-  return bytes;
+  return delegates::region_bytes(payload, info);
 }
 
 }  // namespace
+
+Result<NpuRegions> npu_regions(const pte::Program& program) {
+  NpuRegions most{};
+  const std::map<std::string, Bytes> data = data_of(program);
+  for (const pte::Delegate& delegate : program.plans.front().delegates) {
+    TOSAIC_TRY(const NpuRegions regions, regions_of(delegate, data));
+    for (std::size_t r = 0; r < most.size(); ++r) most[r] = std::max(most[r], regions[r]);
+  }
+  return most;
+}
 
 bool may_be_firmware(const pte::Program& program) {
   if (program.plans.size() != 1 || program.plans[0].delegates.empty()) return false;
@@ -57,8 +70,7 @@ Result<std::uint64_t> firmware_arena(const Bytes& pte, const std::string& name) 
   TOSAIC_TRY(const pte::Program program, pte::read(pte, name));
   if (program.plans.empty()) return error("device.methods", "the program has no method").at({name, 0, ""});
   const pte::Plan& plan = program.plans.front();
-  std::map<std::string, Bytes> data;
-  for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data.joined());
+  const std::map<std::string, Bytes> data = data_of(program);
   std::uint64_t bytes = whole + of_value * plan.values.size() + of_instruction * plan.instructions.size() +
                         of_operator * plan.operators.size();
   for (const std::int64_t arena : plan.arena_sizes) bytes += padded(static_cast<std::uint64_t>(arena)) + of_memory;
@@ -72,8 +84,10 @@ Result<std::uint64_t> firmware_arena(const Bytes& pte, const std::string& name) 
     for (const std::int32_t i : *ports)
       if (const auto* t = tensor(static_cast<std::size_t>(i))) bytes += of_port + header_of_file + padded(bytes_of(*t));
   for (const pte::Delegate& delegate : plan.delegates) {
-    TOSAIC_TRY(const std::uint64_t scratch, scratch_of(delegate, data));
-    bytes += of_delegate + scratch;
+    TOSAIC_TRY(const NpuRegions regions, regions_of(delegate, data));
+    bytes += of_delegate;
+    for (const std::uint64_t region : regions)
+      if (region > 0) bytes += padded(region) + of_memory;
   }
   return padded(bytes);
 }

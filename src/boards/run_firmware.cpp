@@ -59,7 +59,7 @@ Result<std::string> find_tool(const std::string& program) {
       .hint("apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm");
 }
 
-Result<Ran> run_firmware(const std::string& elf, const std::vector<Tensor>& inputs) {
+Result<Ran> run_firmware(const std::string& elf, const std::vector<Tensor>& inputs, const std::string& plugin) {
   TOSAIC_TRY(const Bytes program, map_file(elf));
   if (program.size() < 20 || program.text().substr(0, 4) != "\177ELF" || program.text()[18] != 40)
     return error("device.run", "this is no firmware for an Arm processor")
@@ -70,20 +70,21 @@ Result<Ran> run_firmware(const std::string& elf, const std::vector<Tensor>& inpu
   const fs::path folder(temporary.path());
   for (std::size_t i = 0; i < inputs.size(); ++i)
     TOSAIC_CHECK(write_file((folder / fmt::format("input{}", i)).string(), file_of(inputs[i])));
-  const std::vector<std::string> command{qemu,
-                                         "-M",
-                                         "mps3-an547",
-                                         "-cpu",
-                                         "cortex-m55",
-                                         "-nographic",
-                                         "-monitor",
-                                         "none",
-                                         "-serial",
-                                         "none",
-                                         "-semihosting-config",
-                                         fmt::format("enable=on,target=native,arg=tosaic,arg={}", folder.string()),
-                                         "-kernel",
-                                         elf};
+  std::vector<std::string> command{qemu,
+                                   "-M",
+                                   "mps3-an547",
+                                   "-cpu",
+                                   "cortex-m55",
+                                   "-nographic",
+                                   "-monitor",
+                                   "none",
+                                   "-serial",
+                                   "none",
+                                   "-semihosting-config",
+                                   fmt::format("enable=on,target=native,arg=tosaic,arg={}", folder.string()),
+                                   "-kernel",
+                                   elf};
+  if (!plugin.empty()) command.insert(command.end(), {"-plugin", plugin});
   TOSAIC_TRY(const Ended ended, run_process(command, folder / "log", {.longest = std::chrono::minutes(10)}));
   Ran ran;
   ran.said = ended.said;

@@ -24,8 +24,7 @@ inline void fill_error(tosaic_ethosu_error* error, std::string_view code, std::s
 
 // 0: as many as the machine has, at most 8.
 inline int threads_for(std::uint32_t asked) {
-  return static_cast<int>(asked ? std::min<unsigned>(asked, 64)
-                                : std::min(hardware_threads(), 8u));
+  return static_cast<int>(asked ? std::min<unsigned>(asked, 64) : std::min(hardware_threads(), 8u));
 }
 
 }  // namespace tosaic::ethosu

@@ -199,9 +199,10 @@ Result<FeatureMap> place(const Regions& regions, const Layout& layout, const Sha
 }
 
 std::optional<Access> access_of(const Diagnostic& why) {
-  const std::size_t at = why.context.rfind(in_region);
-  if (at == std::string::npos) return std::nullopt;
-  return Access{why.context.substr(0, at), why.context.back() - '0'};
+  const std::string_view context = why.context;
+  const std::size_t at = context.rfind(in_region);
+  if (at == context.npos) return std::nullopt;
+  return Access{std::string(context.substr(0, at)), context.back() - '0'};
 }
 
 Result<std::span<std::byte>> range(const Regions& regions, int region, std::int64_t offset, std::int64_t bytes,

@@ -72,6 +72,8 @@ void add_device(CLI::App& app, Tool& tool) {
   command->add_option("--arena", building->arena_bytes, "build: bytes for the program; otherwise what it needs")
       ->type_name("BYTES");
   command->add_flag("--real-npu", building->registers, "build: drive an NPU that is there, instead of a simulator");
+  command->add_option("--map", building->map, "build: also write the linker's map: what lies where, and whose it is")
+      ->type_name("FILE");
   command->add_option("--libraries", building->libraries, "build: folder of the libraries that `make device` built")
       ->type_name("DIR");
   command->add_option("--input", running->inputs, "run: a .npy file, once for each input, in order")
@@ -80,6 +82,9 @@ void add_device(CLI::App& app, Tool& tool) {
   command->add_option("--output-dir", running->output_dir, "run: folder for output_N.npy")->type_name("DIR");
   command->add_option("--cases", running->cases, "run: a .bpte whose cases are run, and compared with what it expects")
       ->type_name("FILE");
+  command->add_option("--plugin", running->plugin,
+                      "run: for QEMU, such as an NPU: tosaic_npu.so,target=ethos-u55-128 (`make qemu-npu`)")
+      ->type_name("FILE[,OPTION=VALUE]");
   command->footer(
       "examples:\n  tosaic device build net.pte --board mps3-an547 -o net.elf\n"
       "  tosaic device run net.elf --input x.npy --output-dir out/");

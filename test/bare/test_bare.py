@@ -1,60 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Firmware in QEMU's Cortex-M55: the bytes of this machine, in the memory that was said before, without a heap."""
-import pathlib
+import collections
 import re
-import shutil
-import subprocess
 
 import numpy
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-MODELS = ROOT / "build/models"
+from on_board import build, one_input, run
+
 LARGEST_CODE = 110 * 1024  # reader, runtime, delegate, and what they need of the C and C++ libraries
-
-pytestmark = pytest.mark.skipif(not shutil.which("qemu-system-arm"), reason="no QEMU for Arm: make packages-BARE")
-
-
-def run(*words, status=0):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-@pytest.fixture(scope="session")
-def programs(tosaic, tmp_path_factory):
-    """compile(model, target): the .pte and an input for it, compiled once."""
-    made = {}
-
-    def compile_model(model, target, *options):
-        key = (model, target, *options)
-        if key not in made:
-            folder = tmp_path_factory.mktemp(f"{model}-{target}")
-            samples = MODELS / f"{model}_samples.npz"
-            run(tosaic, "compile", MODELS / f"{model}.pt2", "--target", target, "--calibrate", samples, *options, "-o",
-                folder / "net.pte")
-            arrays = numpy.load(samples)
-            numpy.save(folder / "x.npy", arrays[arrays.files[0]].astype(numpy.float32))
-            made[key] = folder
-        return made[key]
-
-    return compile_model
-
-
-def one_input(folder, tosaic):
-    """An input of the program's own size."""
-    text = run(tosaic, "inspect", folder / "net.pte")
-    shape, dtype = re.search(r"input +v\d+ ((?:\d+x)*)(\w+)", text).groups()
-    sizes = [int(size) for size in shape.split("x") if size]
-    values = numpy.random.default_rng(7).uniform(-1, 1, sizes)
-    kind = {"f32": numpy.float32, "i8": numpy.int8, "i32": numpy.int32, "i64": numpy.int64}[dtype]
-    numpy.save(folder / "x.npy", values.astype(kind) if dtype == "f32" else (values * 100).astype(kind))
-    return folder / "x.npy"
-
-
-def build(tosaic, folder, *options, status=0):
-    return run(tosaic, "device", "build", folder / "net.pte", "--board", "mps3-an547", "-o", folder / "net.elf", *options,
-               status=status)
 
 
 @pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u85-256"])
@@ -82,10 +36,32 @@ def test_integers_outside(tosaic, programs, tmp_path):
     assert (tmp_path / "board/output_0.npy").read_bytes() == (tmp_path / "here/output_0.npy").read_bytes()
 
 
-def test_code_size(tosaic, programs):
-    """Reader, runtime and delegate with the driver of a real NPU, as a board has them."""
-    text = build(tosaic, programs("digits", "ethos-u55-128"), "--real-npu")
-    assert int(re.search(r"CODE +(\d+) of", text)[1]) <= LARGEST_CODE, text
+def test_code_size(tosaic, programs, tmp_path):
+    """Reader, runtime, delegate and what they need of the C and C++ libraries, in a firmware for a board with an NPU."""
+    build(tosaic, programs("digits", "ethos-u55-128"), "--real-npu", "--map", tmp_path / "net.map")
+    laid_out = (tmp_path / "net.map").read_text().split("Linker script and memory map")[1]
+    bytes_of = collections.Counter()
+    for bytes, archive in re.findall(r"^ \.(?:text|rodata)\S*\s+0x[0-9a-f]+\s+(0x[0-9a-f]+) \S*?([^/\s]+?\.[ao])\b", laid_out, re.M):
+        bytes_of[archive] += int(bytes, 16)
+    drivers = sum(bytes_of.pop(f"libtosaic_{name}.a") for name in ("runner", "npu_registers", "board"))
+    assert drivers <= 16 * 1024, bytes_of
+    assert 0 < sum(bytes_of.values()) <= LARGEST_CODE, bytes_of
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
+def test_driver_of_the_registers(tosaic, programs, npu_in_qemu, tmp_path, target):
+    """What runs on silicon: the NPU has registers, and the firmware holds no simulator."""
+    folder = programs("digits", target)
+    x = one_input(folder, tosaic)
+    build(tosaic, folder, "--real-npu")
+    board = ["--input", x, "--output-dir", tmp_path / "board"]
+    run(tosaic, "device", "run", folder / "net.elf", *board, "--plugin", f"{npu_in_qemu},target={target}")
+    run(tosaic, "run", folder / "net.pte", "--input", x, "--output-dir", tmp_path / "here")
+    assert (tmp_path / "board/output_0.npy").read_bytes() == (tmp_path / "here/output_0.npy").read_bytes()
+    another = target.replace("128", "256") if "128" in target else target.replace("256", "512")
+    text = run(tosaic, "device", "run", folder / "net.elf", *board, "--plugin", f"{npu_in_qemu},target={another}", status=1)
+    assert "delegate.product" in text and target in text and another in text
+    assert "ethosu.no-npu" in run(tosaic, "device", "run", folder / "net.elf", *board, status=1)
 
 
 def test_another_product(tosaic, programs):

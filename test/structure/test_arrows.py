@@ -46,7 +46,7 @@ def change(copy):
     ("ethosu/machine.h", "cpu/cpu.h", "cpu"), ("normalise/views.cpp", "cpu/cpu.h", "cpu"),
     ("ops/tosa/add.cpp", "ops/op.h", "lowerings"), ("ops/definitions/row.h", "ops/schema.h", "lowerings"),
     ("delegates/ethos_u/ethos_u_delegate.cpp", "ops/definitions/tosa_op.h", "tosa"), ("targets/ethos_u/vela.h", "tosaic/tosaic.hpp", "api"),
-    ("base/bytes.h", "ir/type.h", "ir"), ("api/artifact.cpp", "tools/tool.h", "tools"),
+    ("base/bytes.h", "ir/type.h", "types"), ("api/artifact.cpp", "tools/tool.h", "tools"),
     ("pipeline/pipeline.cpp", "api/artifact.h", "api"), ("partition/partition.cpp", "pipeline/question.h", "pipeline"), ("tidy/tidy.cpp", "lower/lower.h", "lower")])
 def test_a_wrong_arrow_is_an_offence(change, file, include, belongs):
     offence, = change(f"src/{file}", lambda text: text + f'\n#include "{include}"\n')
@@ -59,8 +59,8 @@ def test_public_headers_are_closed(change):
 
 
 def test_links_that_go_round_are_an_offence(change):
-    right = "tosaic_library(ir ir LINKS tosaic_base HEADERS"
-    said = change("src/CMakeLists.txt", lambda text: text.replace(right, right.replace("HEADERS", "tosaic_lower HEADERS")))
+    right = "LINKS tosaic_base tosaic_types)"
+    said = change("src/CMakeLists.txt", lambda text: text.replace(right, right.replace(")", " tosaic_lower)")))
     assert any("'ir' links itself" in o for o in said) and any("'lower' links itself" in o for o in said)
 
 

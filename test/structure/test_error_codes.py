@@ -16,7 +16,7 @@ LAST = re.compile(r'"(?:[a-z0-9_{}.-]*\.)?([a-z0-9_-]+)"')
 
 
 def sources():
-    for folder, endings in (("src", {".cpp", ".h"}), ("python", {".py", ".cpp"})):
+    for folder, endings in (("src", {".cpp", ".h"}), ("python", {".py", ".cpp"}), ("device", {".cpp", ".c"})):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in endings and TABLE not in path.parents:
                 yield path

@@ -40,7 +40,7 @@ def table(o):
     arm64 = ["-DTOSAIC_PYTHON=ON", f"-DTOSAIC_ARM64_ROOT={ROOT}/build/arm64-root", f"-DPython_EXECUTABLE={o.python}"]
     cross = [o.make("packages-CROSS", "compile"), o.make("arm64-root", "after")]
     aarch64 = lambda *words: Command([o.python, "test/aarch64/run_aarch64.py", *words], o.peers)
-    boards = [o.make("packages-BARE", "compile"), o.build("cortex-m55")]
+    boards = [o.make("device", "compile"), o.make("qemu-npu", "compile")]
     qemu = ["build/release/bin/tosaic", "build/aarch64/bin/tosaic", "build/arm64-root"]
     sharded = {"GTEST_TOTAL_SHARDS": o.shards, "GTEST_SHARD_INDEX": o.turn % o.shards}
     third = {"GTEST_TOTAL_SHARDS": 3, "GTEST_SHARD_INDEX": o.turn % 3}
