@@ -117,7 +117,7 @@ TOSAIC_API Result<RunOutcome> run(const RunRequest& request, const Messages& mes
 // ---- device
 
 struct FirmwareRequest {
-  std::string program;            // .pte, .bpte
+  std::string program;            // .pte, .bpte; empty: the firmware reads one when it is run
   std::string board;              // "mps3-an547"
   std::string output;             // the ELF file
   std::string npu;                // that the board has: "ethos-u55-128"; empty: the program's
@@ -136,6 +136,7 @@ TOSAIC_API Result<Firmware> build_firmware(const FirmwareRequest& request);
 
 struct FirmwareRunRequest {
   std::string firmware;             // the ELF file
+  std::string program;              // .pte, .bpte, for a firmware without one
   std::vector<std::string> inputs;  // .npy, in order
   std::string output_dir;           // output_N.npy go here; empty: none written
   std::string cases;                // a .bpte whose cases are run instead, and compared

@@ -15,14 +15,21 @@
 namespace tosaic {
 namespace {
 
+// Of a .pte or a .bpte.
+Result<Bytes> read_program(const std::string& path) {
+  TOSAIC_TRY(const Bytes file, map_file(path));
+  if (!bpte::is_bpte(file)) return file;
+  TOSAIC_TRY(const bpte::File bundle, bpte::read(file, path));
+  return bundle.program;
+}
+
 Result<Firmware> try_build(const FirmwareRequest& request) {
-  TOSAIC_TRY(Bytes file, map_file(request.program));
-  if (bpte::is_bpte(file)) {
-    TOSAIC_TRY(const bpte::File bundle, bpte::read(file, request.program));
-    file = bundle.program;
-  }
   Outputs outputs;
-  outputs.reads(request.program);
+  Bytes file;
+  if (!request.program.empty()) {
+    TOSAIC_TRY(file, read_program(request.program));
+    outputs.reads(request.program);
+  }
   TOSAIC_CHECK(outputs.plan(request.output));
   if (!request.map.empty()) TOSAIC_CHECK(outputs.plan(request.map));
   TOSAIC_TRY(const boards::Board board, boards::find_board(request.board, request.libraries));
@@ -34,7 +41,7 @@ Result<Firmware> try_build(const FirmwareRequest& request) {
   return Firmware{built.npu, built.arena_bytes, boards::table_of(built.uses)};
 }
 
-Result<FirmwareRun> run_cases(const FirmwareRunRequest& request) {
+Result<FirmwareRun> run_cases(const FirmwareRunRequest& request, const Bytes& program) {
   TOSAIC_TRY(const Bytes file, map_file(request.cases));
   TOSAIC_TRY(const Bundle bundle, read_bundle(file, request.cases));
   FirmwareRun outcome;
@@ -43,7 +50,7 @@ Result<FirmwareRun> run_cases(const FirmwareRunRequest& request) {
     std::vector<Tensor> inputs;
     for (const Output& value : one.inputs)
       if (value.tensor) inputs.push_back({{value.tensor->dtype, Shape(value.tensor->sizes), {}}, value.tensor->data});
-    TOSAIC_TRY(const boards::Ran ran, boards::run_firmware(request.firmware, inputs, request.plugin));
+    TOSAIC_TRY(const boards::Ran ran, boards::run_firmware(request.firmware, program, inputs, request.plugin));
     outcome.said = ran.said;
     std::vector<Output> found;
     for (const Tensor& output : ran.outputs) found.push_back({owned(output), {}});
@@ -55,7 +62,9 @@ Result<FirmwareRun> run_cases(const FirmwareRunRequest& request) {
 }
 
 Result<FirmwareRun> try_run(const FirmwareRunRequest& request) {
-  if (!request.cases.empty()) return run_cases(request);
+  Bytes program;
+  if (!request.program.empty()) { TOSAIC_TRY(program, read_program(request.program)); }
+  if (!request.cases.empty()) return run_cases(request, program);
   std::vector<Tensor> inputs;
   for (const std::string& path : request.inputs) {
     TOSAIC_TRY(const Bytes file, map_file(path));
@@ -63,7 +72,7 @@ Result<FirmwareRun> try_run(const FirmwareRunRequest& request) {
     inputs.push_back(std::move(tensor));
   }
   if (!request.output_dir.empty()) TOSAIC_CHECK(make_folder(request.output_dir));
-  TOSAIC_TRY(const boards::Ran ran, boards::run_firmware(request.firmware, inputs, request.plugin));
+  TOSAIC_TRY(const boards::Ran ran, boards::run_firmware(request.firmware, program, inputs, request.plugin));
   FirmwareRun outcome;
   outcome.said = ran.said;
   Outputs files;

@@ -127,13 +127,19 @@ std::string table_of(const std::vector<MemoryUse>& uses) {
 Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Board& board,
                              const BuildRequest& request) {
   Built built;
-  TOSAIC_TRY(const pte::Program program, pte::read(pte, name));
-  TOSAIC_CHECK(check_kind(program, name));
   built.npu = request.npu;
-  if (built.npu.empty()) { TOSAIC_TRY(built.npu, product_of(program, name)); }
-  TOSAIC_CHECK(check_program(program, name, built.npu));
   built.arena_bytes = request.arena_bytes;
-  if (built.arena_bytes == 0) { TOSAIC_TRY(built.arena_bytes, firmware_arena(pte, name)); }
+  NpuRegions regions{};
+  if (!pte.empty()) {
+    TOSAIC_TRY(const pte::Program program, pte::read(pte, name));
+    TOSAIC_CHECK(check_kind(program, name));
+    if (built.npu.empty()) { TOSAIC_TRY(built.npu, product_of(program, name)); }
+    TOSAIC_CHECK(check_program(program, name, built.npu));
+    if (built.arena_bytes == 0) { TOSAIC_TRY(built.arena_bytes, firmware_arena(pte, name)); }
+    TOSAIC_TRY(regions, npu_regions(program));
+  } else if (const MemoryRegion* arena = board.find("ARENA"); arena && built.arena_bytes == 0) {
+    built.arena_bytes = arena->bytes;
+  }
   std::vector<MemoryUse> needed;
   const auto need = [&](const char* region, std::uint64_t bytes) {
     if (const MemoryRegion* has = board.find(region)) needed.push_back({region, bytes, has->bytes});
@@ -146,7 +152,6 @@ Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Bo
   TOSAIC_TRY(const std::string compiler, find_tool("arm-none-eabi-g++"));
   TOSAIC_TRY(const Temporary temporary, Temporary::folder());
   const fs::path folder(temporary.path());
-  TOSAIC_TRY(const NpuRegions regions, npu_regions(program));
   TOSAIC_CHECK(write_file((folder / "model.pte").string(), pte.text()));
   TOSAIC_CHECK(
       write_file((folder / "model.S").string(),

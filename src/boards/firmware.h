@@ -30,7 +30,8 @@ struct BuildRequest {
   std::uint64_t arena_bytes = 0;  // 0: as firmware_arena says
   bool registers = false;         // for a board with an NPU, not for QEMU
 };
-// Checks the program and links it. Errors: device.delegate, device.kernel, device.product, device.memory, device.tool,
+// Checks the program and links it. Without one (`pte` empty), the firmware reads program.pte when it is run, and has all
+// of the board's arena. Errors: device.delegate, device.kernel, device.product, device.memory, device.tool,
 // device.link, method.sizes-vary.
 Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Board& board,
                              const BuildRequest& request);
@@ -40,7 +41,9 @@ struct Ran {
   std::string said;  // by the firmware
 };
 // In QEMU, with a plug-in of it or without ("": "FILE,OPTION=VALUE"). Errors: device.tool, device.run.
-Result<Ran> run_firmware(const std::string& elf, const std::vector<Tensor>& inputs, const std::string& plugin);
+// `pte` is for a firmware without a program; else empty.
+Result<Ran> run_firmware(const std::string& elf, const Bytes& pte, const std::vector<Tensor>& inputs,
+                         const std::string& plugin);
 
 // Does firmware have the delegates that it needs? One method, whose delegates are Ethos-U's.
 bool may_be_firmware(const pte::Program& program);

@@ -15,7 +15,7 @@ namespace tosaic::boards {
 namespace {
 
 constexpr std::uint64_t whole = 1750, of_value = 608, of_tensor = 128, of_instruction = 200, of_operator = 100,
-                        of_delegate = 2000, of_port = 340, of_memory = 96, header_of_file = 64 + 32;
+                        of_delegate = 2000, of_port = 340, of_memory = 96, of_order = 160, header_of_file = 64 + 32;
 
 std::uint64_t padded(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -79,10 +79,14 @@ Result<std::uint64_t> firmware_arena(const Bytes& pte, const std::string& name) 
     if (const auto* t = tensor(i)) {
       bytes += of_tensor;
       if (!t->is_planned && t->constant.null()) bytes += padded(bytes_of(*t)) + of_memory;
+      if (!t->dim_order.empty()) bytes += of_order;
     }
   for (const auto* ports : {&plan.inputs, &plan.outputs})
     for (const std::int32_t i : *ports)
       if (const auto* t = tensor(static_cast<std::size_t>(i))) bytes += of_port + header_of_file + padded(bytes_of(*t));
+  for (const std::int32_t i : plan.outputs)  // also given in the order of its dimensions
+    if (const auto* t = tensor(static_cast<std::size_t>(i)); t && !t->dim_order.empty())
+      bytes += padded(bytes_of(*t)) + of_memory;
   for (const pte::Delegate& delegate : plan.delegates) {
     TOSAIC_TRY(const NpuRegions regions, regions_of(delegate, data));
     bytes += of_delegate;

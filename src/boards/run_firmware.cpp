@@ -59,7 +59,8 @@ Result<std::string> find_tool(const std::string& program) {
       .hint("apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm");
 }
 
-Result<Ran> run_firmware(const std::string& elf, const std::vector<Tensor>& inputs, const std::string& plugin) {
+Result<Ran> run_firmware(const std::string& elf, const Bytes& pte, const std::vector<Tensor>& inputs,
+                         const std::string& plugin) {
   TOSAIC_TRY(const Bytes program, map_file(elf));
   if (program.size() < 20 || program.text().substr(0, 4) != "\177ELF" || program.text()[18] != 40)
     return error("device.run", "this is no firmware for an Arm processor")
@@ -68,6 +69,7 @@ Result<Ran> run_firmware(const std::string& elf, const std::vector<Tensor>& inpu
   TOSAIC_TRY(const std::string qemu, find_tool("qemu-system-arm"));
   TOSAIC_TRY(const Temporary temporary, Temporary::folder());
   const fs::path folder(temporary.path());
+  if (!pte.empty()) TOSAIC_CHECK(write_file((folder / "program.pte").string(), pte.text()));
   for (std::size_t i = 0; i < inputs.size(); ++i)
     TOSAIC_CHECK(write_file((folder / fmt::format("input{}", i)).string(), file_of(inputs[i])));
   std::vector<std::string> command{qemu,

@@ -6,26 +6,26 @@
 namespace tosaic::runtime {
 namespace {
 
-// Calls f(row-major index, index in memory) for every element.
+// In memory, from one index of the dimension to the next.
+std::int64_t stride_of(const TensorCell& cell, std::uint8_t dimension) {
+  std::int64_t stride = 1;
+  for (std::size_t k = cell.dim_order.size(); cell.dim_order[--k] != dimension;)
+    stride *= cell.type.shape.size(cell.dim_order[k]);
+  return stride;
+}
+
+// Calls f(row-major index, index in memory) for every element below dimension `d`, of which `i` and `at` are the
+// first's. Takes no memory: a run on a board has none.
 template <class F>
-void for_each_place(const TensorCell& cell, F&& f) {
-  const auto rank = static_cast<std::size_t>(cell.type.rank());
-  std::vector<std::int64_t> stride(rank, 1), index(rank, 0);
-  std::int64_t run = 1;
-  for (std::size_t k = rank; k-- > 0;) {
-    stride[cell.dim_order[k]] = run;
-    run *= cell.type.shape.size(cell.dim_order[k]);
-  }
-  const std::int64_t count = cell.type.shape.elements();
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t at = 0;
-    for (std::size_t d = 0; d < rank; ++d) at += index[d] * stride[d];
-    f(static_cast<std::size_t>(i), static_cast<std::size_t>(at));
-    for (std::size_t d = rank; d-- > 0;) {
-      if (++index[d] < cell.type.shape.size(static_cast<int>(d))) break;
-      index[d] = 0;
-    }
-  }
+void for_each_place(const TensorCell& cell, const F& f, int d, std::size_t& i, std::int64_t at) {
+  if (d == cell.type.rank()) return f(i++, static_cast<std::size_t>(at));
+  const std::int64_t stride = stride_of(cell, static_cast<std::uint8_t>(d));
+  for (std::int64_t k = 0; k < cell.type.shape.size(d); ++k) for_each_place(cell, f, d + 1, i, at + k * stride);
+}
+template <class F>
+void for_each_place(const TensorCell& cell, const F& f) {
+  std::size_t i = 0;
+  for_each_place(cell, f, 0, i, 0);
 }
 
 }  // namespace

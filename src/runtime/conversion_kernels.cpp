@@ -81,12 +81,14 @@ Result<std::unique_ptr<Kernel>> make(const KernelContext& context, const pte::Ke
   };
   if (call.args.size() < 7) return wrong();
   for (const std::int32_t i : {call.args.front(), call.args.back()})
-    if (i < 0 || !cells[at(i)].is_tensor || !cells[at(i)].tensor.dim_order.empty()) return wrong();
+    if (i < 0 || !cells[at(i)].is_tensor) return wrong();
   const std::int32_t from = call.args.front(), to = call.args.back();
   const TensorCell &x = cells[at(from)].tensor, &y = cells[at(to)].tensor;
   const auto* scale = std::get_if<double>(&cells[at(call.args[1])].value);
   const auto number = [&](std::size_t k) { return std::get_if<std::int64_t>(&cells[at(call.args[k])].value); };
-  if (!scale || !number(2) || !number(3) || !number(4) || y.constant || x.type.shape != y.type.shape) return wrong();
+  if (!scale || !number(2) || !number(3) || !number(4) || y.constant || x.type.shape != y.type.shape ||
+      x.dim_order != y.dim_order)
+    return wrong();
   const Codes codes{1, *number(2), *number(3), *number(4)};
   const DType real = quantises ? x.type.dtype : y.type.dtype, code = quantises ? y.type.dtype : x.type.dtype;
   if (real != DType::f32 || !is_integer(code)) return wrong();

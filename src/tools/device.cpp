@@ -62,9 +62,10 @@ void add_device(CLI::App& app, Tool& tool) {
   auto building = std::make_shared<FirmwareRequest>();
   auto running = std::make_shared<FirmwareRunRequest>();
   command->add_option("action", *action, "build or run")->check(one_of({"build", "run"}))->required();
-  command->add_option("file", *file, "build: a .pte or .bpte for Ethos-U; run: the firmware, an ELF file")
-      ->type_name("FILE")
-      ->required();
+  command
+      ->add_option("file", *file,
+                   "build: a .pte or .bpte for Ethos-U, or none: then `run` gives it; run: the firmware, an ELF file")
+      ->type_name("FILE");
   command->add_option("--board", building->board, "build: mps3-an547, or a folder of device/boards")->type_name("NAME");
   command->add_option("--output,-o", building->output, "build: the firmware")->type_name("FILE");
   command->add_option("--npu", building->npu, "build: the board's NPU, e.g. ethos-u55-128; otherwise the program's")
@@ -76,20 +77,26 @@ void add_device(CLI::App& app, Tool& tool) {
       ->type_name("FILE");
   command->add_option("--libraries", building->libraries, "build: folder of the libraries that `make device` built")
       ->type_name("DIR");
+  command->add_option("--program", running->program, "run: a .pte or .bpte, for a firmware that was built without one")
+      ->type_name("FILE");
   command->add_option("--input", running->inputs, "run: a .npy file, once for each input, in order")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_option("--output-dir", running->output_dir, "run: folder for output_N.npy")->type_name("DIR");
   command->add_option("--cases", running->cases, "run: a .bpte whose cases are run, and compared with what it expects")
       ->type_name("FILE");
-  command->add_option("--plugin", running->plugin,
-                      "run: for QEMU, such as an NPU: tosaic_npu.so,target=ethos-u55-128 (`make qemu-npu`)")
+  command
+      ->add_option("--plugin", running->plugin,
+                   "run: for QEMU, such as an NPU: tosaic_npu.so,target=ethos-u55-128 (`make qemu-npu`)")
       ->type_name("FILE[,OPTION=VALUE]");
   command->footer(
       "examples:\n  tosaic device build net.pte --board mps3-an547 -o net.elf\n"
       "  tosaic device run net.elf --input x.npy --output-dir out/");
   const auto act = [=, &tool] {
     if (*action == "run") {
+      if (file->empty())
+        return tool.fail(error("usage.missing", "tosaic device run needs the firmware, an ELF file")
+                             .hint("`tosaic device build` makes one of a .pte"));
       running->firmware = *file;
       return run_it(tool, *running);
     }

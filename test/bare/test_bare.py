@@ -2,17 +2,20 @@
 """Firmware in QEMU's Cortex-M55: the bytes of this machine, in the memory that was said before, without a heap."""
 import collections
 import re
+import shutil
 
 import numpy
 import pytest
 
-from on_board import build, one_input, run
+from on_board import ROOT, build, one_input, run
 
+PROGRAMS = ROOT / "test/plugin/programs"
+QUICK = sorted(path.name.removesuffix("_samples.npz") for path in (ROOT / "build/models").glob("*_samples.npz"))
 LARGEST_CODE = 110 * 1024  # reader, runtime, delegate, and what they need of the C and C++ libraries
 
 
 @pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u85-256"])
-@pytest.mark.parametrize("model", ["digits", "keyword_spotting", "auto_encoder"])
+@pytest.mark.parametrize("model", QUICK or ["digits"])
 def test_same_bytes(tosaic, programs, tmp_path, model, target):
     folder = programs(model, target)
     x = one_input(folder, tosaic)
@@ -27,6 +30,17 @@ def test_same_bytes(tosaic, programs, tmp_path, model, target):
     assert f"firmware arena {given} bytes" in run(tosaic, "inspect", folder / "net.pte")
 
 
+@pytest.mark.parametrize("name", ["ethos_u55", "ethos_u85", "ethos_layout"])
+def test_programs_of_executorch(tosaic, tmp_path, name):
+    """Made by ExecuTorch's own Arm backend; in one of them the dimensions lie in another order."""
+    shutil.copy(PROGRAMS / f"{name}.pte", tmp_path / "net.pte")
+    numpy.save(tmp_path / "x.npy", numpy.load(PROGRAMS / f"{name}.npz")["forward_in0"])
+    build(tosaic, tmp_path)
+    run(tosaic, "device", "run", tmp_path / "net.elf", "--input", tmp_path / "x.npy", "--output-dir", tmp_path / "board")
+    run(tosaic, "run", tmp_path / "net.pte", "--input", tmp_path / "x.npy", "--output-dir", tmp_path / "here")
+    assert (tmp_path / "board/output_0.npy").read_bytes() == (tmp_path / "here/output_0.npy").read_bytes()
+
+
 def test_integers_outside(tosaic, programs, tmp_path):
     folder = programs("digits", "ethos-u55-128", "--io", "quantized")
     x = one_input(folder, tosaic)
@@ -34,6 +48,18 @@ def test_integers_outside(tosaic, programs, tmp_path):
     run(tosaic, "device", "run", folder / "net.elf", "--input", x, "--output-dir", tmp_path / "board")
     run(tosaic, "run", folder / "net.pte", "--input", x, "--output-dir", tmp_path / "here")
     assert (tmp_path / "board/output_0.npy").read_bytes() == (tmp_path / "here/output_0.npy").read_bytes()
+
+
+def test_a_runner_without_a_program(tosaic, programs, tmp_path):
+    run(tosaic, "device", "build", "--board", "mps3-an547", "-o", tmp_path / "runner.elf")
+    for target in ("ethos-u55-128", "ethos-u85-256"):
+        folder = programs("digits", target)
+        x = one_input(folder, tosaic)
+        run(tosaic, "device", "run", tmp_path / "runner.elf", "--program", folder / "net.pte", "--input", x, "--output-dir",
+            tmp_path / "board")
+        run(tosaic, "run", folder / "net.pte", "--input", x, "--output-dir", tmp_path / "here")
+        assert (tmp_path / "board/output_0.npy").read_bytes() == (tmp_path / "here/output_0.npy").read_bytes()
+    assert "device.no-program" in run(tosaic, "device", "run", tmp_path / "runner.elf", "--input", x, status=1)
 
 
 def test_code_size(tosaic, programs, tmp_path):
