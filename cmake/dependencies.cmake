@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # What tosaic needs, with the least version that works. CONTRIBUTING names the packages of several systems.
 find_package(Threads REQUIRED)
+find_path(XXHASH xxhash.h REQUIRED)  # headers only
+find_path(VOLK volk.h REQUIRED)      # the same
+set(TOSAIC_VENDOR "" CACHE PATH "a folder with unpacked sources of fmt, simdjson, Highway, zlib and libmd, to be compiled in")
+if(TOSAIC_VENDOR)
+  include(${CMAKE_CURRENT_LIST_DIR}/vendor.cmake)
+  return()
+endif()
 find_package(fmt 9 REQUIRED)
 # Not `find_package(simdjson 3.0)`: its package file says that only releases of the same minor version will do.
 find_package(simdjson REQUIRED CONFIG)
@@ -11,8 +18,6 @@ find_package(ZLIB 1.2 REQUIRED)
 find_package(hwy 1.0 REQUIRED CONFIG)
 find_path(MESSAGE_DIGEST_INCLUDE sha2.h REQUIRED)
 find_library(MESSAGE_DIGEST md REQUIRED)  # libmd has no package file for CMake
-find_path(XXHASH xxhash.h REQUIRED)       # headers only
-find_path(VOLK volk.h REQUIRED)           # the same
 
 # For linking: without the definitions that such a package gives to Windows' compilers, which would set the libraries'
 # flags apart from those of their precompiled header. Where its headers are counts for all.

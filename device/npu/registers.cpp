@@ -19,16 +19,21 @@ namespace {
 
 using namespace tosaic;
 
-// Text for people goes to the board at once: where errors are their codes, nobody else would say it.
-int report(std::initializer_list<std::string_view> message, std::string_view code, int result,
+// Where errors are their codes, nobody else would say the text: it goes to the board at once.
+int report(std::initializer_list<std::string_view> text, std::string_view code, int result,
            tosaic_ethosu_error* error) {
-  const auto print = [](std::string_view text) { tosaic_board_print(text.data(), text.size()); };
+#ifdef TOSAIC_NO_ERROR_TEXTS
+  const auto print = [](std::string_view part) { tosaic_board_print(part.data(), part.size()); };
   print("NPU: ");
-  for (const std::string_view part : message) print(part);
+  for (const std::string_view part : text) print(part);
   print("\n");
+#endif
   if (error) {
     error->code[code.copy(error->code, sizeof error->code - 1)] = 0;
-    error->message[0] = 0;
+    std::size_t length = 0;
+    for (const std::string_view part : text)
+      length += part.copy(error->message + length, sizeof error->message - 1 - length);
+    error->message[length] = 0;
   }
   return result;
 }
@@ -71,7 +76,7 @@ int tosaic_ethosu_open(const void* commands, size_t command_bytes, const void* c
   auto parsed = ethosu::parse_container(Bytes(nullptr, commands, command_bytes));
   if (!parsed.ok()) return report({"commands that are none"}, parsed.error().code, TOSAIC_ETHOSU_INVALID, error);
   const Npu npu(tosaic_board_npu_registers());
-  if (!npu.there()) return report({"there is none"}, "ethosu.no-npu", TOSAIC_ETHOSU_UNSUPPORTED, error);
+  if (!npu.there()) return report({"none answers at the board's address"}, "ethosu.no-npu", TOSAIC_ETHOSU_UNSUPPORTED, error);
   if (npu.read(TOSAIC_ETHOSU_CONFIG) != parsed->config.config_word)
     return report({"the commands are for ", parsed->config.name(), ", this board has ", npu.name()}, "delegate.product",
                   TOSAIC_ETHOSU_UNSUPPORTED, error);

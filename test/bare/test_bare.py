@@ -90,6 +90,15 @@ def test_driver_of_the_registers(tosaic, programs, npu_in_qemu, tmp_path, target
     assert "ethosu.no-npu" in run(tosaic, "device", "run", folder / "net.elf", *board, status=1)
 
 
+def test_a_fault_in_words(tosaic, programs, npu_in_qemu, tmp_path):
+    """A runner does not know that this program wants fast scratch memory, so the NPU writes where there is none."""
+    folder = programs("digits", "ethos-u65-256")
+    run(tosaic, "device", "build", "--board", "mps3-an547", "--real-npu", "-o", tmp_path / "runner.elf")
+    text = run(tosaic, "device", "run", tmp_path / "runner.elf", "--program", folder / "net.pte", "--input",
+               one_input(folder, tosaic), "--plugin", f"{npu_in_qemu},target=ethos-u65-256", status=1)
+    assert "error[ethosu.fault]" in text and "bus fault: an OFM write" in text
+
+
 def test_another_product(tosaic, programs):
     text = build(tosaic, programs("digits", "ethos-u55-128"), "--npu", "ethos-u55-256", status=1)
     assert "delegate.product" in text and "ethos-u55-128" in text and "ethos-u55-256" in text
