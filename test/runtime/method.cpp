@@ -59,6 +59,21 @@ TEST_P(OfExecutorch, GivesItsOutputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) expect_close((*results)[i], outputs[i], 1e-5);
 }
 
+TEST(Method, ADeviceOfFixedSizesRefusesSizesThatVary) {
+  pte::Program program = program_of("mlp.pte");
+  runtime::Options options;
+  options.file = "mlp.pte";
+  options.delegates = all_delegates();
+  options.kernels = kernels::lowered_kernels();
+  options.fixed_sizes = true;
+  EXPECT_TRUE(Method::load(program, "forward", options).ok());
+  pte::Plan& plan = program.plans.front();
+  std::get<pte::TensorValue>(plan.values[static_cast<std::size_t>(plan.inputs.front())]).shape_dynamism = 1;
+  const auto refused = Method::load(program, "forward", options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "method.sizes-vary");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Programs, OfExecutorch,
     testing::Combine(testing::Values("add_mul", "mlp", "counter", "branch", "conv", "tosa_delegate"), testing::Bool()),
