@@ -58,7 +58,7 @@ std::string Elements::calls(Writer& out, const std::vector<std::string>& loads, 
     for (int i : call.operands)
       operands.push_back(i >= 0 ? loads[static_cast<std::size_t>(i)] : made[static_cast<std::size_t>(~i)]);
     const tosa::View view = planning_.view(call.node);
-    made.push_back(fmt::format("e{}", call.node));
+    made.push_back(fmt::format("e{}", made.size()));
     out.line("const {} {} = {};", c_type(view.out().dtype), made.back(), *element(view, operands, channel));
   }
   return made.back();
@@ -71,7 +71,7 @@ std::string Elements::print(Writer& out, const std::vector<std::string>& index) 
       loads.push_back(known_as_);
       continue;
     }
-    loads.push_back(fmt::format("x{}", input.value));
+    loads.push_back(fmt::format("x{}", loads.size()));
     out.line("const {} {} = {};", c_type(planning_.type(input.value).dtype), loads.back(), index_of(input, index));
   }
   return calls(out, loads, index.empty() ? "0" : index.back());

@@ -7,6 +7,7 @@
 
 #include "c_source/elements.h"
 #include "c_source/step.h"
+#include "c_source/step_functions.h"
 #include "c_source/types.h"
 #include "ir/lines_about.h"
 #include "ir/tosa_operators.h"
@@ -25,9 +26,18 @@ std::int64_t Planning::scalar(ValueId v) const {
   return element_as_integer(graph[v].type.dtype, graph[v].constant.data(), 0);
 }
 
-std::string Planning::constant_array(TensorType of, Bytes data) {
+ValueId Planning::add_constant(TensorType of, Bytes data) {
   made_constants.emplace_back(std::move(of), std::move(data));
-  return fmt::format("{}_made{}", name, made_constants.size() - 1);
+  return static_cast<ValueId>(graph.values.size() + made_constants.size() - 1);
+}
+
+void Planning::add(Step step) {
+  for (std::uint32_t n : step.nodes) taken[n] = true;
+  std::vector<ValueId> reads;
+  for (ValueId v : step.reads)
+    if (std::ranges::find(reads, v) == reads.end()) reads.push_back(v);
+  step.reads = std::move(reads);
+  steps.push_back(std::move(step));
 }
 
 namespace {
@@ -41,9 +51,7 @@ class Printer {
 
   Result<Printed> print() {
     TOSAIC_CHECK(plan_steps());
-    std::vector<plan::StepMemory> needs;
-    for (const Step& step : planning_.steps) needs.push_back({step.reads, step.writes, 0});
-    memory_ = plan::place_values(graph_, planning_.aliases, needs, alignment);
+    place();
     Printed made;
     for (Printed& body : planning_.bodies) {
       made.code += body.code;
@@ -51,19 +59,17 @@ class Printer {
       std::ranges::move(body.constants, std::back_inserter(made.constants));
     }
     constants_ = std::move(made.constants);
-    for (std::size_t i = 0; i < planning_.made_constants.size(); ++i) {
-      auto& [type, data] = planning_.made_constants[i];
-      constants_.push_back({fmt::format("{}_made{}", planning_.name, i), type, data});
-    }
     std::string calls;
-    std::size_t number = 0;
+    StepFunctions functions(planning_);
     for (const Step& step : planning_.steps) {
       if (!step.call) continue;
-      const std::string function = fmt::format("{}_step{}", planning_.name, number++);
-      made.steps.push_back({function, operators_of(step), place_of(step)});
-      made.code += definition(step, made.steps.back());
-      calls += fmt::format("  {}({});\n", function, arguments(step));
+      PrintedStep about{{}, operators_of(step), place_of(step)};
+      about.function = functions.of(step, about.operators);
+      if (!about.place.empty()) calls += fmt::format("  /* {} */\n", comment(about.place));
+      calls += fmt::format("  {}({});\n", about.function, arguments(step));
+      made.steps.push_back(std::move(about));
     }
+    made.code += functions.code();
     for (const plan::Memory::Copy& copy : memory_.copies)
       calls += fmt::format("  memcpy(out{}, {}, {});\n", copy.output, address(copy.from),
                            graph_[copy.from].type.storage_bytes());
@@ -93,6 +99,18 @@ class Printer {
   }
 
  private:
+  void place() {
+    std::vector<plan::StepMemory> needs;
+    std::vector<std::vector<ValueId>> reads;  // without made constants, which the graph does not know
+    for (const Step& step : planning_.steps) {
+      reads.emplace_back();
+      std::ranges::copy_if(step.reads, std::back_inserter(reads.back()),
+                           [&](ValueId v) { return !planning_.is_made(v); });
+      needs.push_back({reads.back(), step.writes, 0});
+    }
+    memory_ = plan::place_values(graph_, planning_.aliases, needs, alignment);
+  }
+
   Diagnostic refusal(std::uint32_t n) const {
     const Node& node = graph_.nodes[n];
     std::string types;
@@ -113,18 +131,6 @@ class Printer {
   }
   std::string place_of(const Step& step) const { return layer_text(graph_.nodes[step.nodes.back()].loc); }
 
-  // `const int8_t *restrict v3` for what is read, `int8_t *restrict v4` for what is written.
-  std::string definition(const Step& step, const PrintedStep& about) const {
-    std::string parameters;
-    const auto add = [&](ValueId v, std::string_view qualifier) {
-      parameters += fmt::format("{}{}{} *restrict {}", parameters.empty() ? "" : ", ", qualifier,
-                                c_type(graph_[v].type.dtype), name_of_value(v));
-    };
-    for (ValueId v : step.reads) add(v, "const ");
-    for (ValueId v : step.writes) add(v, "");
-    return fmt::format("/* {}{}{} */\nTOSAIC_STEP void {}({}) {{\n{}}}\n\n", about.operators,
-                       about.place.empty() ? "" : ": ", comment(about.place), about.function, parameters, step.body);
-  }
   static std::string comment(std::string text) {
     for (std::size_t at; (at = text.find("*/")) != std::string::npos;) text.replace(at, 2, "* /");
     for (char& c : text)
@@ -135,8 +141,8 @@ class Printer {
   std::string arguments(const Step& step) {
     std::string list;
     const auto add = [&](ValueId v, std::string_view qualifier) {
-      list +=
-          fmt::format("{}({}{} *){}", list.empty() ? "" : ", ", qualifier, c_type(graph_[v].type.dtype), address(v));
+      list += fmt::format("{}({}{} *){}", list.empty() ? "" : ", ", qualifier, c_type(planning_.operand_type(v).dtype),
+                          address(v));
     };
     for (ValueId v : step.reads) add(v, "const ");
     for (ValueId v : step.writes) add(v, "");
@@ -144,10 +150,11 @@ class Printer {
   }
 
   std::string address(ValueId v) {
+    if (planning_.is_made(v)) return constant(planning_.made(v).first, planning_.made(v).second);
     const plan::Location& at = memory_.location[v];
     switch (at.home) {
       case plan::Home::constant: {
-        const std::string name = constant(at.root);
+        const std::string name = constant(graph_[at.root].type, graph_[at.root].constant);
         return at.offset == 0 ? name : fmt::format("((const char *){} + {})", name, at.offset);
       }
       case plan::Home::input: return pointer(fmt::format("in{}", at.slot), "const char", at.offset);
@@ -159,13 +166,12 @@ class Printer {
     return offset == 0 ? name : fmt::format("(({} *){} + {})", type, name, offset);
   }
 
-  std::string constant(ValueId v) {
-    const Value& value = graph_[v];
-    const std::string_view bytes(reinterpret_cast<const char*>(value.constant.data()), value.constant.size());
-    const auto [known, added] = known_.try_emplace({value.type.dtype, bytes}, "");
+  std::string constant(const TensorType& type, const Bytes& data) {
+    const std::string_view bytes(reinterpret_cast<const char*>(data.data()), data.size());
+    const auto [known, added] = known_.try_emplace({type.dtype, bytes}, "");
     if (added) {
       known->second = fmt::format("{}_constant{}", planning_.name, known_.size() - 1);
-      constants_.push_back({known->second, value.type, value.constant});
+      constants_.push_back({known->second, type, data});
     }
     return known->second;
   }

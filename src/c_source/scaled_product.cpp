@@ -54,15 +54,14 @@ std::optional<Scaled> scaled(const Planning& planning, ValueId sum) {
 
 // "const tosaic_scaling s = {...};" and what it points to.
 void print_scaling(Writer& w, Planning& planning, const Scaled& s, std::vector<ValueId>& reads) {
-  std::string multipliers = name_of_value(s.multipliers);
-  if (planning.type(s.multipliers).dtype == DType::i32) {
-    reads.push_back(s.multipliers);
-  } else {
-    const TensorView narrow{planning.type(s.multipliers), planning.graph[s.multipliers].constant.data()};
-    multipliers = planning.constant_array(narrow.type.with(DType::i32), converted(narrow, DType::i32));
+  ValueId multipliers = s.multipliers;
+  if (planning.type(multipliers).dtype != DType::i32) {
+    const TensorView narrow{planning.type(multipliers), planning.graph[multipliers].constant.data()};
+    multipliers = planning.add_constant(narrow.type.with(DType::i32), converted(narrow, DType::i32));
   }
+  reads.push_back(multipliers);
   if (s.shifts != s.multipliers) reads.push_back(s.shifts);
-  w.line("const tosaic_scaling s = {{{}, (const uint8_t *){}, {}, {}, {}, {}, {}}};", multipliers,
+  w.line("const tosaic_scaling s = {{{}, (const uint8_t *){}, {}, {}, {}, {}, {}}};", name_of_value(multipliers),
          name_of_value(s.shifts), int{s.per_channel}, int{s.double_round}, s.zero_point, s.low, s.high);
 }
 
@@ -133,49 +132,44 @@ bool take_convolution(Planning& planning, std::uint32_t n) {
   const auto& pad = view.ints("pad");
   const bool padded = std::ranges::any_of(pad, [](std::int64_t p) { return p != 0; });
   const Shape &x = view.in(0).shape, &y = view.out().shape;
-  std::vector<ValueId> reads{node.inputs[0]};
-  std::string weights = name_of_value(node.inputs[1]), bias = name_of_value(node.inputs[2]);
+  ValueId weights = node.inputs[1], bias = node.inputs[2], folded = bias;  // `folded`: of windows inside the input
   const bool one_bias = view.in(2).shape.elements() != y.size(3);
-  std::string folded;  // the bias of windows inside the input
-  const auto array = [&](const Bytes& made) {
-    return planning.constant_array({DType::i32, Shape{y.size(3)}, {}}, made);
+  const auto add = [&](DType type, Bytes made, std::int64_t elements) {
+    return planning.add_constant({type, Shape{elements}, {}}, std::move(made));
   };
   if (in == DType::i8 && (zero != 0 || one_bias)) {
-    const Bytes made = bias_without_zero(view, zero, depthwise);
+    Bytes made = bias_without_zero(view, zero, depthwise);
     if (made.null()) return false;
-    folded = array(made);
+    folded = add(DType::i32, std::move(made), y.size(3));
     if (!padded || zero == 0)
       bias = folded;
     else if (one_bias)
-      bias = array(bias_without_zero(view, 0, depthwise));
-    else
-      reads.push_back(node.inputs[2]);
-  } else {
-    if (one_bias) return false;
-    reads.push_back(node.inputs[2]);
-    folded = bias;
+      bias = add(DType::i32, bias_without_zero(view, 0, depthwise), y.size(3));
+  } else if (one_bias) {
+    return false;
   }
   if (narrow) {
-    const Bytes packed = packed_rows(view);
-    weights = planning.constant_array({DType::u8, Shape{static_cast<std::int64_t>(packed.size())}, {}}, packed);
-  } else {
-    reads.push_back(node.inputs[1]);
+    Bytes packed = packed_rows(view);
+    const auto bytes = static_cast<std::int64_t>(packed.size());
+    weights = add(DType::u8, std::move(packed), bytes);
   }
+  std::vector<ValueId> reads{node.inputs[0], weights, bias};
+  if (folded != bias) reads.push_back(folded);
   const int first = depthwise ? 0 : 1;
   Writer w;
   print_scaling(w, planning, *s, reads);
-  w.line("const tosaic_window w = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};", x.size(0),
+  w.line("static const tosaic_window w = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};", x.size(0),
          x.size(1), x.size(2), x.size(3), y.size(1), y.size(2), y.size(3), view.in(1).shape.size(first),
          view.in(1).shape.size(first + 1), view.ints("stride")[0], view.ints("stride")[1], view.ints("dilation")[0],
          view.ints("dilation")[1], pad[0], pad[2]);
   const std::string_view kernel = depthwise ? "depthwise" : "conv2d";
   const std::string zero_point = in == DType::i8 ? fmt::format(", {}", zero) : "";
-  const std::string biases = in == DType::i8 ? bias + ", " + folded : bias;
+  const std::string biases = name_of_value(bias) + (in == DType::i8 ? ", " + name_of_value(folded) : std::string());
   w.line("tosaic_{}_s{}(&w, &s, {}{}, {}, {}, {});", kernel,
          in == DType::i16 ? "16"
          : narrow         ? "4"
                           : "8",
-         name_of_value(node.inputs[0]), zero_point, weights, biases, name_of_value(s->output));
+         name_of_value(node.inputs[0]), zero_point, name_of_value(weights), biases, name_of_value(s->output));
   std::vector<std::uint32_t> nodes{n};
   nodes.insert(nodes.end(), s->nodes.begin(), s->nodes.end());
   std::ranges::sort(nodes);

@@ -26,19 +26,19 @@ struct Planning : plan::Uses {
   std::vector<bool> taken;
   std::vector<Step> steps;
   std::vector<plan::Alias> aliases;
-  std::vector<std::pair<TensorType, Bytes>> made_constants;
-  std::vector<Printed> bodies;  // of control flow
+  std::vector<std::pair<TensorType, Bytes>> made_constants;  // values behind those of the graph
+  std::vector<Printed> bodies;                               // of control flow
 
   Planning(const Graph& g, std::string of) : Uses(g), name(std::move(of)), taken(g.nodes.size(), false) {}
   tosa::View view(std::uint32_t n) const { return {graph, node(n)}; }
-  void add(Step step) {
-    for (std::uint32_t n : step.nodes) taken[n] = true;
-    steps.push_back(std::move(step));
-  }
+  void add(Step step);  // reads that it names twice are one
   // The number in a constant of one element (a zero point, a shift).
   std::int64_t scalar(ValueId v) const;
-  // A constant that a step computes with, made of others: "c3" in its body.
-  std::string constant_array(TensorType of, Bytes data);
+  // A constant that a step reads, made of others.
+  ValueId add_constant(TensorType of, Bytes data);
+  bool is_made(ValueId v) const { return v >= graph.values.size(); }
+  const std::pair<TensorType, Bytes>& made(ValueId v) const { return made_constants[v - graph.values.size()]; }
+  const TensorType& operand_type(ValueId v) const { return is_made(v) ? made(v).first : type(v); }
 };
 
 // "v12": a value in the body of a step.

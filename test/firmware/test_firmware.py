@@ -146,6 +146,18 @@ def test_memory_is_told(tosaic, nets, tmp_path):
     assert {"function", "operators", "source"} <= set(memory["layers"][0])
 
 
+def test_equal_steps_are_written_once(tosaic, nets, tmp_path):
+    """MobileNet's five blocks of one size: what is called more often than it is written."""
+    name = emit(tosaic, *nets("visual_wake_words"), tmp_path)
+    code = (tmp_path / f"{name}.c").read_text()
+    written = re.findall(rf"^TOSAIC_STEP void ({name}_step\d+)\(", code, re.M)
+    called = re.findall(rf"^  ({name}_step\d+)\(", code, re.M)
+    assert len(set(written)) == len(written) and set(written) == set(called)
+    assert sorted(called.count(step) for step in written)[-2:] == [5, 5]
+    layers = json.loads((tmp_path / "memory.json").read_text())["layers"]
+    assert [layer["function"] for layer in layers] == called
+
+
 @pytest.mark.parametrize("target,options,code,hint", [
     ("tosa-int", [], "firmware.target", "cortex-m55"),
     ("vulkan", [], "firmware.target", "cortex-m55"),
