@@ -2,10 +2,15 @@
 #include "plan/arena.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace tosaic::plan {
 namespace {
+
+std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 // Bytes of the arena, [begin, end).
 struct Span {
@@ -156,27 +161,58 @@ class Timeline {
   std::vector<Head> heads_;
 };
 
-}  // namespace
-
-std::uint64_t place(std::vector<Buffer>& buffers, std::uint64_t alignment) {
-  std::vector<std::size_t> order(buffers.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return buffers[a].bytes > buffers[b].bytes; });
-  std::size_t steps = 0;
-  for (const Buffer& buffer : buffers) steps = std::max(steps, buffer.last + std::size_t{1});
+// Each at the lowest offset that is free as long as it lives. Returns the end of the highest.
+std::uint64_t place_in_order(std::vector<Buffer>& buffers, const std::vector<std::size_t>& order, std::size_t steps,
+                             std::uint64_t alignment) {
   Timeline timeline(steps);
   std::uint64_t end = 0;
   for (std::size_t i : order) {
     Buffer& buffer = buffers[i];
     buffer.offset = 0;
-    const std::uint64_t bytes = (buffer.bytes + alignment - 1) / alignment * alignment;
+    const std::uint64_t bytes = aligned(buffer.bytes, alignment);
     if (bytes == 0) continue;
     buffer.offset = timeline.lowest(buffer, bytes);
     timeline.take(buffer, {buffer.offset, buffer.offset + bytes});
     end = std::max(end, buffer.offset + bytes);
   }
   return end;
+}
+
+}  // namespace
+
+Peak peak_of(const std::vector<Buffer>& buffers, std::uint64_t alignment) {
+  std::vector<std::uint64_t> change;  // of the sum, from the step before; it may wrap, the sums do not
+  for (const Buffer& buffer : buffers) {
+    change.resize(std::max(change.size(), buffer.last + std::size_t{2}));
+    change[buffer.first] += aligned(buffer.bytes, alignment);
+    change[buffer.last + std::size_t{1}] -= aligned(buffer.bytes, alignment);
+  }
+  Peak peak;
+  std::uint64_t sum = 0;
+  for (std::uint32_t step = 0; step < change.size(); ++step)
+    if ((sum += change[step]) > peak.bytes) peak = {step, sum};
+  return peak;
+}
+
+std::uint64_t place(std::vector<Buffer>& buffers, std::uint64_t alignment) {
+  std::size_t steps = 0;
+  for (const Buffer& buffer : buffers) steps = std::max(steps, buffer.last + std::size_t{1});
+  std::vector<std::size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return buffers[i].bytes; });
+  const std::uint64_t end = place_in_order(buffers, order, steps, alignment);
+  const Peak peak = peak_of(buffers, alignment);
+  if (end == peak.bytes) return end;
+  // In a chain each tensor meets the one before and the one behind it. From the peak outwards, one of them is placed.
+  std::vector<Buffer> outwards = buffers;
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    const Buffer& b = buffers[i];
+    return b.first > peak.step ? b.first - peak.step : b.last < peak.step ? peak.step - b.last : 0;
+  });
+  const std::uint64_t other = place_in_order(outwards, order, steps, alignment);
+  if (other >= end) return end;
+  buffers = std::move(outwards);
+  return other;
 }
 
 }  // namespace tosaic::plan
