@@ -33,6 +33,8 @@ class CompileOptions(TypedDict, total=False):
     trace_node: str | None
     dump_dir: str | PathLike[str] | None
     threads: int | None
+    sram: int | str | None
+    flash: int | str | None
     vela: str | PathLike[str] | None
     vela_config: str | PathLike[str] | None
     system_config: str | None
@@ -41,9 +43,7 @@ class CompileOptions(TypedDict, total=False):
     vela_files: str | PathLike[str] | None
     vela_timeout: int | None
     external: str | Sequence[str] | Mapping[str, str | PathLike[str]] | None
-    sram: int | str | None
     scratch: int | str | None
-    flash: int | str | None
     self_check: bool | None
     vgf_converter: str | PathLike[str] | None
     vgf_flags: str | Sequence[str] | None

@@ -137,11 +137,14 @@ Status write_per_delegate(Outputs& outputs, const std::string& kind, const std::
 
 Status write_results(Outputs& outputs, const CompileRequest& request, const Wanted& wanted, const Artifact& artifact,
                      const Messages& messages) {
+  const std::string& model = request.methods.empty() ? request.model : request.methods[0].second;
+  const bool limited = request.options.has("flash") || request.options.has("sram");
+  if (limited && artifact.impl().compiled.target.becomes_c && !request.emit.contains(firmware_piece))
+    TOSAIC_CHECK(firmware_of(artifact.impl(), firmware_name(model)));  // does it fit?
   for (const auto& [kind, path] : wanted) {
     if (kind == firmware_piece) {
-      TOSAIC_CHECK(make_folder(path));
-      const std::string& model = request.methods.empty() ? request.model : request.methods[0].second;
       TOSAIC_TRY(const auto files, firmware_of(artifact.impl(), firmware_name(model)));
+      TOSAIC_CHECK(make_folder(path));
       for (const firmware::SourceFile& file : files)
         TOSAIC_CHECK(outputs.write((std::filesystem::path(path) / file.name).string(),
                                    Bytes::copy(file.text.data(), file.text.size())));

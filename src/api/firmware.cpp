@@ -10,6 +10,7 @@
 #include "api/program.h"
 #include "api/session_tensors.h"
 #include "base/delegate_ids.h"
+#include "base/size_text.h"
 #include "pipeline/arguments.h"
 
 namespace tosaic {
@@ -50,7 +51,7 @@ std::string firmware_name(const std::string& model) {
 Result<std::vector<firmware::SourceFile>> firmware_of(const Artifact::Impl& artifact, const std::string& name) {
   const Compiled& compiled = artifact.compiled;
   const bool npu = compiled.target.delegate_id == delegate_ids::ethos_u;
-  if (!npu && compiled.target.family != "Cortex-M")
+  if (!npu && !compiled.target.becomes_c)
     return error("firmware.target", fmt::format("firmware is not made for the target {}", compiled.target.name))
         .hint("use --target cortex-m55, or an Ethos-U next to a Cortex-M: --target ethos-u55-128");
   std::vector<Bytes> payloads;
@@ -75,6 +76,8 @@ Result<std::vector<firmware::SourceFile>> firmware_of(const Artifact::Impl& arti
   options.target = compiled.target.name;
   options.made_by = fmt::format("tosaic {} from {}", TOSAIC_VERSION,
                                 std::filesystem::path(artifact.program.impl().name).filename().string());
+  const Options& said = artifact.options.emit;
+  options.limits = {parsed_board_size(said.text("flash")), parsed_board_size(said.text("sram"))};
   return firmware::firmware_files(methods, options);
 }
 

@@ -74,6 +74,8 @@ class Printer {
       calls += fmt::format("  memcpy(out{}, {}, {});\n", copy.output, address(copy.from),
                            graph_[copy.from].type.storage_bytes());
     made.arena_bytes += memory_.arena_bytes;
+    for (ValueId v : memory_.at_peak)
+      made.at_peak.push_back({graph_[v].name, graph_[v].type, layer_of(planning_.producer[v])});
     made.function = planning_.name + "_steps";
     made.declaration = declaration();
     if (memory_.arena_bytes > 0)
@@ -131,6 +133,9 @@ class Printer {
   }
   std::string place_of(const Step& step) const { return layer_text(graph_.nodes[step.nodes.back()].loc); }
 
+  std::string layer_of(std::int32_t node) const {
+    return node < 0 ? "" : layer_text(graph_.nodes[static_cast<std::size_t>(node)].loc);
+  }
   static std::string comment(std::string text) {
     for (std::size_t at; (at = text.find("*/")) != std::string::npos;) text.replace(at, 2, "* /");
     for (char& c : text)

@@ -25,6 +25,13 @@ struct PrintedStep {
   std::string place;      // "features.3.conv, model.py:6"
 };
 
+// A tensor in the arena where most is alive.
+struct PeakTensor {
+  std::string name;  // "relu_3"
+  TensorType type;
+  std::string place;  // of the node that makes it
+};
+
 // Who may call a function or read an array: other files, or its own alone.
 enum class Linkage : std::uint8_t { external, internal };
 
@@ -34,7 +41,8 @@ struct Printed {
   std::string code;                      // definitions; those of steps and of bodies come first
   std::vector<ConstantArray> constants;  // that they read, declared by who writes the file
   std::vector<PrintedStep> steps;
-  std::uint64_t arena_bytes = 0;  // static memory
+  std::uint64_t arena_bytes = 0;    // static memory
+  std::vector<PeakTensor> at_peak;  // of it, but for bodies of control flow; the largest first
 };
 
 // `name` begins the names of all functions and arrays; NAME_steps is the one that calls the others. Pointers to dense

@@ -68,6 +68,12 @@ class Writer {
     for (const MethodSource& source : sources_) TOSAIC_CHECK(print(source));
     gather_constants();
     gather_states();
+    for (const Method& m : methods_) {
+      memory_.arenas.push_back({m.source->name, m.printed.arena_bytes, m.printed.at_peak});
+      for (const NpuCall& call : m.npu) memory_.npu_flash += call.flash_bytes, memory_.npu_ram += call.ram_bytes;
+    }
+    for (const StateMemory& state : states_) memory_.states += 2 * state.type.storage_bytes();
+    TOSAIC_CHECK(fits(memory_, options_.limits));
     std::vector<SourceFile> files{
         {name_ + ".h", header()}, {name_ + ".c", source()}, {name_ + "_weights.c", weights()}};
     if (has_npu()) files.push_back({name_ + "_npu.c", npu_file()});
@@ -75,7 +81,7 @@ class Writer {
     files.push_back({"tosaic_mcu.h", std::string(c_source::mcu_header())});
     files.push_back({"tosaic_mcu.c", std::string(c_source::mcu_source())});
     files.push_back({"CMakeLists.txt", cmake()});
-    files.push_back({"memory.json", memory()});
+    files.push_back({"memory.json", memory_file()});
     return files;
   }
 
@@ -104,7 +110,7 @@ class Writer {
     for (const Method& m : methods_)
       for (const ConstantArray& array : m.printed.constants) {
         constants_.push_back(&array);
-        flash_ += array.data.size();
+        memory_.weights += array.data.size();
       }
   }
 
@@ -138,7 +144,7 @@ class Writer {
     text += fmt::format(
         "#ifndef {0}\n#define {0}\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n", guard);
     text += fmt::format("/* Bytes of static memory for activations. */\n#define {}_ARENA_BYTES {}\n\n", upper(name_),
-                        arena_bytes());
+                        memory_.arena());
     if (!states_.empty())
       text += fmt::format(
           "/* The model has {} states, which stay from run to run. This gives them their first\n   "
@@ -171,12 +177,6 @@ class Writer {
       text += fmt::format("/* real = scale * (q - zero point) */\n#define {0}_SCALE {1}\n#define {0}_ZERO_POINT {2}\n",
                           stem, c_source::c_number(type.scales->scale[0]), type.scales->zero_point[0]);
     return text;
-  }
-
-  std::uint64_t arena_bytes() const {
-    std::uint64_t bytes = 0;
-    for (const Method& m : methods_) bytes += m.printed.arena_bytes;
-    return bytes;
   }
 
   std::string source() const {
@@ -320,7 +320,7 @@ class Writer {
         name_, has_npu() ? fmt::format(" {}_npu.c", name_) : "");
   }
 
-  std::string memory() const;
+  std::string memory_file() const;
 
   std::span<const MethodSource> sources_;
   const FirmwareOptions& options_;
@@ -328,37 +328,24 @@ class Writer {
   std::vector<Method> methods_;
   std::vector<const ConstantArray*> constants_;
   std::vector<StateMemory> states_;
-  std::uint64_t flash_ = 0;
+  BoardMemory memory_;
 };
 
-std::string quoted(std::string_view text) {
-  std::string made = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') made += '\\';
-    made += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return made + '"';
-}
-
-// What lies where, in bytes, for people and for scripts that refuse what does not fit.
-std::string Writer::memory() const {
-  std::uint64_t state_bytes = 0, io = 0, npu_flash = 0, npu_ram = 0;
-  for (const StateMemory& state : states_) state_bytes += 2 * state.type.storage_bytes();
+// What lies where, in bytes, for people and for scripts.
+std::string Writer::memory_file() const {
+  std::uint64_t io = 0;
   std::string layers;
   for (const Method& m : methods_) {
     for (std::size_t i = 0; i < m.whole.inputs; ++i) io += m.input(i).storage_bytes();
     for (std::size_t i = 0; i < m.whole.outputs; ++i) io += m.output(i).storage_bytes();
-    for (const NpuCall& call : m.npu) npu_flash += call.flash_bytes, npu_ram += call.ram_bytes;
     for (const c_source::PrintedStep& step : m.printed.steps)
       layers +=
           fmt::format("{}    {{\"function\": {}, \"operators\": {}, \"source\": {}}}", layers.empty() ? "" : ",\n",
                       quoted(step.function), quoted(step.operators), quoted(step.place));
   }
   return fmt::format(
-      "{{\n  \"target\": {},\n  \"flash\": {{\"weights\": {}, \"npu\": {}}},\n"
-      "  \"ram\": {{\"arena\": {}, \"states\": {}, \"npu\": {}}},\n"
-      "  \"caller\": {{\"inputs_and_outputs\": {}}},\n  \"layers\": [\n{}\n  ]\n}}\n",
-      quoted(options_.target), flash_, npu_flash, arena_bytes(), state_bytes, npu_ram, io, layers);
+      "{{\n  \"target\": {},\n{}  \"caller\": {{\"inputs_and_outputs\": {}}},\n  \"layers\": [\n{}\n  ]\n}}\n",
+      quoted(options_.target), memory_members(memory_), io, layers);
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ const char* const less_memory =
 }  // namespace
 
 Status fits_board(const Compiled& compiled, const Options& options) {
+  if (compiled.target.becomes_c) return {};  // firmware is asked when it is written (firmware/board_memory.h)
   double arenas = 0;
   if (!compiled.packed.plans.empty())
     for (std::int64_t bytes : compiled.packed.plans[0].arena_sizes) arenas += static_cast<double>(bytes);
@@ -131,7 +132,7 @@ Status fits_board(const Compiled& compiled, const Options& options) {
 
 Status fits_flash(const Compiled& compiled, const Options& options) {
   const auto has = stated(options, "flash");
-  if (!has) return {};
+  if (!has || compiled.target.becomes_c) return {};
   double file = static_cast<double>(compiled.program.size()), outside = 0;
   for (const Emitted& emitted : compiled.emitted)
     for (const ExternalData& part : emitted.external)

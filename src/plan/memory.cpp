@@ -2,6 +2,7 @@
 #include "plan/memory.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "plan/arena.h"
 
@@ -77,6 +78,13 @@ void place_in_arena(const Graph& graph, std::span<const StepMemory> steps, std::
   for (const Memory::Copy& copy : memory.copies) alive(copy.from, static_cast<std::uint32_t>(steps.size()));
 
   memory.arena_bytes = place(buffers, alignment);
+  const std::uint32_t peak = peak_of(buffers, alignment).step;
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (const std::int32_t b = buffer_of[v]; b >= 0) {
+      const Buffer& buffer = buffers[static_cast<std::size_t>(b)];
+      if (buffer.first <= peak && peak <= buffer.last) memory.at_peak.push_back(v);
+    }
+  std::ranges::stable_sort(memory.at_peak, std::greater{}, [&](ValueId v) { return graph[v].type.storage_bytes(); });
   for (std::size_t s : scratch_buffer) memory.scratch_offset.push_back(buffers[s].offset);
   for (Location& at : location)
     if (const std::int32_t buffer = buffer_of[at.root]; at.home == Home::arena && buffer >= 0)

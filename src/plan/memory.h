@@ -45,6 +45,7 @@ struct Memory {
   };
   std::vector<Copy> copies;  // outputs that share memory with something else
   std::uint64_t arena_bytes = 0;
+  std::vector<ValueId> at_peak;  // roots in the arena where most is alive, the largest first
 };
 
 // Constants and inputs stay where they are, what becomes an output is computed there, the rest goes to the arena.

@@ -87,6 +87,7 @@ struct Target {
   bool varies = false;           // its payloads run at any sizes within bounds
   bool in_place = false;         // who runs its payloads takes one memory for an input and an output
   bool keeps_variables = false;  // who runs its payloads keeps VARIABLEs from run to run
+  bool becomes_c = false;        // on the device; the payload is for trying it here
   // The payload is another compiler's work, and our runtime says what it computes: the finished program is tried.
   bool self_check = false;
   bool keeps_quantised_weights() const { return quantised_weights != QuantisedWeights::become_floats; }

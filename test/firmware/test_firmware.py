@@ -143,6 +143,9 @@ def test_memory_is_told(tosaic, nets, tmp_path):
     assert memory["flash"]["weights"] <= flash <= memory["flash"]["weights"] * 1.02 + 512
     arena = int(re.search(r"ARENA_BYTES (\d+)", (tmp_path / f"{name}.h").read_text())[1])
     assert arena == memory["ram"]["arena"] <= 1.15 * 2 * 64 * 25 * 5
+    alive = [tensor["bytes"] for tensor in memory["peak"]]
+    assert alive == sorted(alive, reverse=True) and arena / 1.15 <= sum(alive) <= arena
+    assert {"method", "tensor", "type", "source"} <= set(memory["peak"][0])
     assert {"function", "operators", "source"} <= set(memory["layers"][0])
 
 
@@ -156,6 +159,23 @@ def test_equal_steps_are_written_once(tosaic, nets, tmp_path):
     assert sorted(called.count(step) for step in written)[-2:] == [5, 5]
     layers = json.loads((tmp_path / "memory.json").read_text())["layers"]
     assert [layer["function"] for layer in layers] == called
+
+
+@pytest.mark.parametrize("option,size,code,owner", [
+    ("--sram", "50K", "board.sram", r"36.0 KiB %\S+ 1x48x48x16xi8, features"),
+    ("--flash", "200K", "board.flash", r"weights and tables take 23\d\.\d KiB"),
+], ids=["sram", "flash"])
+def test_what_the_board_lacks_is_refused_before_anything_is_written(option, size, code, owner, tosaic, nets, tmp_path):
+    model, samples = nets("visual_wake_words")
+    command = [tosaic, "compile", model, "-t", "cortex-m55", "--calibrate", samples, "--io", "quantized", option]
+    emit = ["--emit", f"firmware={tmp_path / 'fw'}", "-o", tmp_path / "net.pte"]
+    for ways in emit, emit[2:]:  # a .pte alone is asked the same
+        done = subprocess.run([*command, size, *ways], capture_output=True, text=True)
+        assert done.returncode == 1 and f"error[{code}]" in done.stderr and option in done.stderr, done.stderr
+        assert re.search(owner, done.stderr), done.stderr
+        assert not list(tmp_path.iterdir())
+    done = subprocess.run([*command, "300K", *emit], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("target,options,code,hint", [

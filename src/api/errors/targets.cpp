@@ -87,9 +87,12 @@ ErrorFamily board() {
           "$ tosaic compile digits.pt2 --target ethos-u55-128 --calibrate digits_samples.npz -o digits.pte --sram 2K\n"
           "make_digits.py:39: error[board.sram]: the program needs 3.8 KiB of SRAM, and the board has 2.0 KiB (--sram)",
           {
-              {"flash", "the program and its data files are larger than --flash"},
+              {"flash", "the program and its data files, or the weights of firmware, are larger than --flash"},
               {"scratch", "a delegate needs more than --scratch"},
-              {"sram", "the host program's tensors and the largest delegate need more than --sram"},
+              {"sram",
+               "the host program's tensors and the largest delegate, or the arena and the states of firmware, need "
+               "more than "
+               "--sram"},
           }};
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/delegate_ids.h"
 #include "c_source/print.h"
+#include "targets/board_options.h"
 #include "targets/tosa/emit.h"
 
 namespace tosaic {
@@ -26,6 +27,8 @@ Target cortex_m(std::string name, std::string summary) {
                 .emit = emit_tosa};
   target.spec.product = &product;
   target.in_place = true;
+  target.becomes_c = true;
+  target.options = {sram_of_board(), flash_of_board()};
   return target;
 }
 

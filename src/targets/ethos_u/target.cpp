@@ -6,6 +6,7 @@
 #include "base/delegate_ids.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
+#include "targets/board_options.h"
 #include "targets/ethos_u/products.h"
 #include "targets/ethos_u/vela.h"
 #include "targets/target.h"
@@ -118,18 +119,12 @@ std::vector<OptionInfo> options() {
        .kind = Kind::pairs,
        .sentence = "keep in a data file instead of the .pte: weights=FILE.ptd (TOSA targets, too), commands=FILE.ptd",
        .allowed = {"weights", "commands"}},
-      {.name = "sram",
-       .kind = Kind::size,
-       .sentence =
-           "what the board has, e.g. 512K: a program whose own tensors and largest delegate take more is refused, "
-           "with the tensors that do"},
+      sram_of_board(),
       {.name = "scratch",
        .kind = Kind::size,
        .sentence =
            "what the board lends a delegate while it runs: one that takes more is refused, with the tensors that do"},
-      {.name = "flash",
-       .kind = Kind::size,
-       .sentence = "what the board has for the program and its data files: larger ones are refused"},
+      flash_of_board(),
       {.name = "self-check",
        .kind = Kind::flag,
        .default_value = "true",
