@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -134,6 +135,9 @@ class TOSAIC_API Artifact {
   std::vector<std::string> pieces() const;
   // Errors: artifact.no-piece, which names those that there are.
   Result<Bytes> piece(std::string_view name) const;
+  // C sources for a Cortex-M, alone or next to an Ethos-U, by file name: what `--emit firmware=DIR` writes. `name`
+  // begins the files and functions; empty: the model's. Errors: firmware.*, board.flash, board.sram, c.unsupported.
+  Result<std::map<std::string, std::string>> firmware(const std::string& name = {}) const;
   // JSON: versions, options, hashes of model, program and payloads, estimates, the location of every node.
   Result<std::string> manifest() const;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiler, called without the interpreter's lock; what Python has to say on the way comes through callbacks.
+#include <nanobind/stl/map.h>
+
 #include "bind.h"
 
 namespace tosaic::python {
@@ -127,6 +129,12 @@ void bind_compile(nb::module_& m) {
       .def(
           "summary", [](const Artifact& a) { return summary_of(a.summary()); },
           nb::sig("def summary(self) -> dict[str, typing.Any]"), "The attributes of tosaic.Summary.")
+      .def(
+          "firmware",
+          [](const Artifact& a, const std::string& name) {
+            return value_of(unlocked([&] { return a.firmware(name); }));
+          },
+          nb::arg("name"), "C sources by file name. An empty name: the model's.")
       .def("pieces", &Artifact::pieces, "The names that `piece` takes.")
       .def(
           "piece",

@@ -162,6 +162,29 @@ class Artifact:
                     _write(os.path.join(os.path.dirname(path), os.path.basename(name[4:])), self.piece(name))
         _write(path, content)
 
+    def firmware(self, name: str | None = None) -> dict[str, str]:
+        """C sources for a Cortex-M, alone or next to an Ethos-U, by file name: what `--emit firmware=DIR` writes.
+
+        Args:
+            name: begins the names of files and functions; None: the model's.
+
+        Raises:
+            Error: firmware.*, c.unsupported, board.flash and board.sram.
+        """
+        return self._core.firmware(name or "")
+
+    def save_firmware(self, folder: str | os.PathLike[str], *, name: str | None = None) -> None:
+        """Writes what `firmware` gives into a folder, which is made where there is none."""
+        files = self.firmware(name)
+        folder = os.fspath(folder)
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except (OSError, ValueError) as why:
+            raise Error(code="file.write", message=f"cannot make the folder {folder!r}: {getattr(why, 'strerror', None) or why}",
+                        help="check the path and its permissions") from why
+        for file, text in files.items():
+            _write(os.path.join(folder, file), text.encode())
+
     def session(self, *, executor: str = "cpu", method: str | None = None, device: str = "auto", vulkan_device: str = "",
                 threads: int = 0) -> Session:
         """A session of its own, with a state of its own. `method`: None is the program's first; others of it are

@@ -387,6 +387,9 @@ class Artifact:
     def summary(self) -> dict[str, Any]:
         """The attributes of tosaic.Summary."""
 
+    def firmware(self, name: str) -> dict[str, str]:
+        """C sources by file name. An empty name: the model's."""
+
     def pieces(self) -> list[str]:
         """The names that `piece` takes."""
 

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "api/guard.h"
 #include "api/likely_inputs.h"
 #include "api/program.h"
 #include "api/session_tensors.h"
@@ -79,6 +80,16 @@ Result<std::vector<firmware::SourceFile>> firmware_of(const Artifact::Impl& arti
   const Options& said = artifact.options.emit;
   options.limits = {parsed_board_size(said.text("flash")), parsed_board_size(said.text("sram"))};
   return firmware::firmware_files(methods, options);
+}
+
+Result<std::map<std::string, std::string>> Artifact::firmware(const std::string& name) const {
+  const std::string& model = impl_->program.name();
+  return guarded(model, [&]() -> Result<std::map<std::string, std::string>> {
+    TOSAIC_TRY(auto files, firmware_of(*impl_, name.empty() ? firmware_name(model) : name));
+    std::map<std::string, std::string> texts;
+    for (firmware::SourceFile& file : files) texts.emplace(std::move(file.name), std::move(file.text));
+    return texts;
+  });
 }
 
 }  // namespace tosaic
