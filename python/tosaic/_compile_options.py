@@ -33,6 +33,9 @@ class CompileOptions(TypedDict, total=False):
     trace_node: str | None
     dump_dir: str | PathLike[str] | None
     threads: int | None
+    header_name: str | None
+    header_section: str | None
+    header_alignment: int | None
     sram: int | str | None
     flash: int | str | None
     vela: str | PathLike[str] | None

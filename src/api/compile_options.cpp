@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "api/c_array.h"
 #include "base/option_check.h"
 #include "pipeline/step_names.h"
 #include "tosaic/session.hpp"
@@ -218,6 +219,7 @@ const std::vector<GeneralOption>& table() {
     std::vector<GeneralOption> list = options_of_integers();
     for (GeneralOption& option : list) option.info.of_integers = true;
     for (const GeneralOption& option : options_of_all()) list.push_back(option);
+    for (const OptionInfo& option : c_array_options()) list.push_back({option, nullptr});  // read when it is made
     return list;
   }();
   return rows;
@@ -326,6 +328,7 @@ Result<CompileOptions> compile_options_for(const std::string& target, const Opti
   if (const std::string budget = given.text("budget"); !budget.empty()) {
     TOSAIC_TRY(options.budget, read_budget(budget));
   }
+  TOSAIC_CHECK(check_c_array_options(options.emit));
   TOSAIC_CHECK(read_request(options.quantise.request, options.emit));
   TOSAIC_CHECK(take_scheme(options));
   TOSAIC_CHECK(settle_weights(options));

@@ -48,12 +48,35 @@ TEST(Compile, GivesItsPieces) {
   EXPECT_EQ(artifact.pieces(), (std::vector<std::string>{"pte", "header", "tosa", "payload"}));
   EXPECT_GT(good(artifact.piece("pte")).size(), 1000u);
   EXPECT_EQ(good(artifact.piece("tosa")).text().substr(4, 4), "TOSA");
-  EXPECT_NE(good(artifact.piece("header")).text().find("model_pte_size"), std::string_view::npos);
+  EXPECT_NE(good(artifact.piece("header")).text().find("static const size_t model_pte_size"), std::string_view::npos);
   EXPECT_NE(good(artifact.manifest()).find("\"delegated\""), std::string::npos);
   const auto none = artifact.piece("vgf");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, "artifact.no-piece");
   EXPECT_NE(none.error().help.find("header"), std::string::npos);
+}
+
+TEST(Compile, TheArrayLiesWhereItIsSaid) {
+  Options options;
+  options.set("header-name", "net");
+  options.set("header-section", ".model");
+  options.set("header-alignment", "64");
+  const Artifact artifact = good(compile(digits(), "tosa-int", options));
+  const Bytes file = good(artifact.piece("header"));
+  const std::size_t size = good(artifact.piece("pte")).size();
+  for (const std::string& line :
+       {"#define NET_SIZE " + std::to_string(size) + "\n", std::string("#define NET_ALIGNMENT 64\n"),
+        std::string("net[NET_SIZE] __attribute__((section(\".model\"), aligned(NET_ALIGNMENT))) = {\n")})
+    EXPECT_NE(file.text().find(line), std::string_view::npos) << line;
+  for (const auto& [name, value] :
+       {std::pair("header-name", "2nd"), {"header-section", "a\"b"}, {"header-alignment", "48"}}) {
+    Options wrong;
+    wrong.set(name, value);
+    const auto made = compile(digits(), "tosa-int", wrong);
+    ASSERT_FALSE(made.ok()) << name;
+    EXPECT_EQ(made.error().code, "option.value");
+    EXPECT_NE(made.error().message.find(name), std::string::npos);
+  }
 }
 
 TEST(Compile, MessagesAreData) {
