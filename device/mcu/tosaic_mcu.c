@@ -352,3 +352,60 @@ void tosaic_matmul_s8(const tosaic_scaling* s, int32_t batches, int32_t rows, in
         y += count;
       }
 }
+
+/* A turn of a complex number by k / size of a full turn. */
+static void turn(const tosaic_turns* t, int32_t k, int32_t size, float* real, float* imaginary) {
+  const int32_t i = t->size / size * k;
+  const float c = t->cosines[i], s = t->inverse ? t->sines[i] : -t->sines[i], r = *real;
+  *real = r * c - *imaginary * s;
+  *imaginary = *imaginary * c + r * s;
+}
+
+static void swap(float* a, float* b) {
+  const float kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+/* Elements in the order of their reversed bits, then transforms of 2, 4, 8, ... neighbours. */
+void tosaic_fft(const tosaic_turns* t, int32_t size, int32_t stride, float* real, float* imaginary) {
+  for (int32_t i = 1, reversed = 0; i < size; ++i) {
+    int32_t bit = size / 2;
+    for (; reversed & bit; bit /= 2) reversed ^= bit;
+    reversed ^= bit;
+    if (i >= reversed) continue;
+    swap(real + i * stride, real + reversed * stride);
+    swap(imaginary + i * stride, imaginary + reversed * stride);
+  }
+  for (int32_t half = 1; half < size; half *= 2)
+    for (int32_t first = 0; first < size; first += 2 * half)
+      for (int32_t k = 0; k < half; ++k) {
+        const int32_t a = (first + k) * stride, b = a + half * stride;
+        float r = real[b], i = imaginary[b];
+        turn(t, k, 2 * half, &r, &i);
+        real[b] = real[a] - r, imaginary[b] = imaginary[a] - i;
+        real[a] += r, imaginary[a] += i;
+      }
+}
+
+/* Neighbours are taken for complex numbers z = x[2k] + i x[2k + 1]. Of their transform Z, the even elements of x have
+   E = (Z[k] + conj Z[-k]) / 2 and the odd ones O = (Z[k] - conj Z[-k]) / 2i; X[k] = E + turned O. */
+void tosaic_rfft(const tosaic_turns* t, int32_t size, const float* x, float* real, float* imaginary) {
+  const int32_t half = size / 2;
+  if (half == 0) {
+    real[0] = x[0], imaginary[0] = 0;
+    return;
+  }
+  for (int32_t k = 0; k < half; ++k) real[k] = x[2 * k], imaginary[k] = x[2 * k + 1];
+  tosaic_fft(t, half, 1, real, imaginary);
+  real[half] = real[0] - imaginary[0], imaginary[half] = 0;
+  real[0] += imaginary[0], imaginary[0] = 0;
+  for (int32_t k = 1; k <= half / 2; ++k) {
+    const int32_t other = half - k;
+    const float even_r = (real[k] + real[other]) / 2, even_i = (imaginary[k] - imaginary[other]) / 2;
+    float odd_r = (imaginary[k] + imaginary[other]) / 2, odd_i = (real[other] - real[k]) / 2;
+    turn(t, k, size, &odd_r, &odd_i);
+    real[other] = even_r - odd_r, imaginary[other] = odd_i - even_i;
+    real[k] = even_r + odd_r, imaginary[k] = even_i + odd_i;
+  }
+}

@@ -153,6 +153,17 @@ void tosaic_depthwise_s16(const tosaic_window* w, const tosaic_scaling* s, const
 void tosaic_matmul_s8(const tosaic_scaling* s, int32_t batches, int32_t rows, int32_t inner, int32_t columns,
                       const int8_t* a, int32_t a_zero, const int8_t* b, int32_t b_zero, int8_t* y);
 
+/* FFT2D and RFFT2D, along one axis. cos and sin of 2 pi k / size, k < size / 2, for the longest axis. */
+typedef struct {
+  const float *cosines, *sines;
+  int32_t size, inverse;
+} tosaic_turns;
+
+/* In place, over `size` complex numbers (a power of two) that lie `stride` apart. */
+void tosaic_fft(const tosaic_turns* t, int32_t size, int32_t stride, float* real, float* imaginary);
+/* Of `size` real numbers, the first size / 2 + 1 of the transform. */
+void tosaic_rfft(const tosaic_turns* t, int32_t size, const float* x, float* real, float* imaginary);
+
 #ifdef __cplusplus
 }
 #endif

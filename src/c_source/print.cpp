@@ -16,9 +16,9 @@
 namespace tosaic::c_source {
 std::span<const Take> rows() {
   // In order of preference: what has a kernel, what takes elementwise nodes along, these themselves.
-  static constexpr Take all[] = {take_view,         take_scaled_product, take_product,  take_pool,
-                                 take_reduction,    take_resize,         take_movement, take_indexed,
-                                 take_control_flow, take_call,           take_elements};
+  static constexpr Take all[] = {take_view,      take_scaled_product, take_product, take_pool,
+                                 take_reduction, take_resize,         take_fourier, take_movement,
+                                 take_indexed,   take_control_flow,   take_call,    take_elements};
   return all;
 }
 

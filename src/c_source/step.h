@@ -56,6 +56,7 @@ bool take_reduction(Planning& planning, std::uint32_t n);
 bool take_movement(Planning& planning, std::uint32_t n);
 bool take_indexed(Planning& planning, std::uint32_t n);  // GATHER, SCATTER, ARGMAX
 bool take_resize(Planning& planning, std::uint32_t n);
+bool take_fourier(Planning& planning, std::uint32_t n);
 bool take_control_flow(Planning& planning, std::uint32_t n);
 bool take_call(Planning& planning, std::uint32_t n);  // tosa.custom of domain "tosaic": a function of that name
 bool take_elements(Planning& planning, std::uint32_t n);

@@ -13,6 +13,8 @@
 #define tosaic_conv2d_s16 plain_conv2d_s16
 #define tosaic_depthwise_s16 plain_depthwise_s16
 #define tosaic_matmul_s8 plain_matmul_s8
+#define tosaic_fft plain_fft
+#define tosaic_rfft plain_rfft
 #include "tosaic_mcu.c"
 #undef tosaic_conv2d_s8
 #undef tosaic_conv2d_s4
@@ -20,6 +22,8 @@
 #undef tosaic_conv2d_s16
 #undef tosaic_depthwise_s16
 #undef tosaic_matmul_s8
+#undef tosaic_fft
+#undef tosaic_rfft
 
 static unsigned state = 1;
 static int number(int low, int high) {
