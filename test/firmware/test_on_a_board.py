@@ -3,37 +3,23 @@
 those of the PC."""
 import pathlib
 import re
-import shutil
-import subprocess
 
 import pytest
 
-from test_firmware import QUICK, emit, nets  # noqa: F401  (a fixture)
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BOARD = pathlib.Path(__file__).resolve().parent / "board"
-M55 = ["-mcpu=cortex-m55", "-mfloat-abi=hard"]
-M33 = ["-mcpu=cortex-m33", "-mfloat-abi=soft"]
+import on_board
+from on_board import M33, M55, ROOT
+from test_firmware import emit, nets  # noqa: F401  (a fixture)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def tools():
-    missing = [t for t in ["arm-none-eabi-gcc", "qemu-system-arm"] if shutil.which(t) is None]
-    assert not missing, f"{' and '.join(missing)} is missing: make packages-BARE installs it"
+    assert not on_board.missing(), on_board.missing()
 
 
-def run(sources, folder, cpu, *flags):
+def run(sources, folder, cpu):
     """Builds for the board, runs, gives what it printed and the exit status."""
-    image = folder / "image.elf"
-    built = subprocess.run(["arm-none-eabi-gcc", "-mthumb", *cpu, "-O2", "-std=c11", "-ffp-contract=off", "-Wall", "-Wextra",
-                            "-Werror", f"-I{folder}", f"-I{ROOT / 'device/mcu'}", "-ffunction-sections", "-Wl,--gc-sections",
-                            "--specs=rdimon.specs", "-T", BOARD / "board.ld", BOARD / "start.S", BOARD / "memory.c", *flags,
-                            *sources, "-lm", "-o", image], capture_output=True, text=True)
-    assert built.returncode == 0, built.stderr[:3000]
-    ran = subprocess.run(["qemu-system-arm", "-M", "mps3-an547", "-cpu", "cortex-m55", "-kernel", image, "-nographic",
-                          "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native"],
-                         capture_output=True, text=True, timeout=300)
-    return ran.stdout, ran.returncode
+    on_board.build(sources, folder / "image.elf", cpu)
+    return on_board.run(folder / "image.elf")
 
 
 @pytest.mark.parametrize("cpu", [M55, M33], ids=["helium", "dsp"])
