@@ -39,8 +39,11 @@ bool take_control_flow(Planning& planning, std::uint32_t n) {
       w.line("memcpy({}, {}, {});", name_of_value(out[i]), from, planning.type(out[i]).storage_bytes());
     };
     for (std::size_t i = 0; i < in.size(); ++i) copy(i, name_of_value(in[i]));
-    for (std::size_t i = 0; i < in.size(); ++i)
-      w.line("static {} next{}[{}];", c_type(planning.type(out[i]).dtype), i, planning.type(out[i]).shape.elements());
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const TensorType& type = planning.type(out[i]);
+      w.line("static {} next{}[{}] TOSAIC_ARENA;", c_type(type.dtype), i, type.shape.elements());
+      planning.loop_bytes += type.storage_bytes();
+    }
     w.open("for (;;)");
     w.line("uint8_t goes_on[1];");
     w.line("{}_steps({}, goes_on);", functions[0], list(out, ""));

@@ -73,7 +73,7 @@ class Printer {
     for (const plan::Memory::Copy& copy : memory_.copies)
       calls += fmt::format("  memcpy(out{}, {}, {});\n", copy.output, address(copy.from),
                            graph_[copy.from].type.storage_bytes());
-    made.arena_bytes += memory_.arena_bytes;
+    made.arena_bytes += memory_.arena_bytes + planning_.loop_bytes;
     for (ValueId v : memory_.at_peak)
       made.at_peak.push_back({graph_[v].name, graph_[v].type, layer_of(planning_.producer[v])});
     made.function = planning_.name + "_steps";

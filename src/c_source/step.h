@@ -28,6 +28,7 @@ struct Planning : plan::Uses {
   std::vector<plan::Alias> aliases;
   std::vector<std::pair<TensorType, Bytes>> made_constants;  // values behind those of the graph
   std::vector<Printed> bodies;                               // of control flow
+  std::uint64_t loop_bytes = 0;                              // of what a turn of a loop makes, beside the arena
 
   Planning(const Graph& g, std::string of) : Uses(g), name(std::move(of)), taken(g.nodes.size(), false) {}
   tosa::View view(std::uint32_t n) const { return {graph, node(n)}; }
