@@ -1,356 +1,283 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tosaic_mcu.h"
 
-/* TOSAIC_MCU_PLAIN: C alone, the oracle of what is written for the processor. */
-#if !defined(TOSAIC_MCU_PLAIN) && defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1)
-#define TOSAIC_MCU_HELIUM 1
-#elif !defined(TOSAIC_MCU_PLAIN) && defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-#define TOSAIC_MCU_DSP 1
-#endif
+#include "tosaic_simd.h"
 
-/* Which taps of a window lie inside the input, along one axis: [*first, *last). */
-static inline void taps_inside(int32_t start, int32_t size, int32_t kernel, int32_t dilation, int32_t* first,
-                               int32_t* last) {
-  *first = start < 0 ? (-start + dilation - 1) / dilation : 0;
-  const int32_t end = start >= size ? 0 : (size - start + dilation - 1) / dilation;
-  *last = end < kernel ? end : kernel;
+/* The sums that stand together before they are scaled: 256 bytes of stack. A multiple of TOSAIC_CHANNELS. */
+#define TOSAIC_BLOCK 64
+static inline int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
+
+/* ---- products of a row of elements with rows of weights: convolutions and matrix products, whose difference is where
+   the elements are from */
+typedef struct {
+  const tosaic_scaling* s;
+  tosaic_way way;
+  const void *weights, *bias;
+  int32_t length, rows;
+} products;
+/* `x` has `count` rows of elements, one after the other, and `y` gets for each of them an element for each row of
+ * weights. */
+typedef void products_of(const products* p, const void* x, int32_t count, void* y);
+
+static void products_s8(const products* p, const void* x, int32_t count, void* y) {
+  int32_t sums[TOSAIC_BLOCK];
+  const int8_t* elements = x;
+  for (; count > 0; --count, elements += p->length, y = (char*)y + p->rows * p->s->bytes) {
+    const int8_t* w = p->weights;
+    for (int32_t first = 0; first < p->rows; first += TOSAIC_BLOCK) {
+      const int32_t some = smaller(p->rows - first, TOSAIC_BLOCK), fours = some & ~3;
+      dots_s8(sums, elements, w, p->length, p->length, fours);
+      for (int32_t r = fours; r < some; ++r) sums[r] = dot_s8(elements, w + r * p->length, p->length);
+      scale_s8(p->s, p->way, p->bias, sums, first, some, y);
+      w += some * p->length;
+    }
+  }
 }
 
-/* Sums of products of `count` elements: of one row of weights, and of four that lie `step` apart. */
-#if TOSAIC_MCU_HELIUM
-#include <arm_mve.h>
-static inline int32_t dot_s8(const int8_t* x, const int8_t* w, int32_t count) {
-  int32_t sum = 0;
-  for (; count >= 16; count -= 16, x += 16, w += 16) sum = vmladavaq_s8(sum, vldrbq_s8(x), vldrbq_s8(w));
-  const mve_pred16_t p = vctp8q((uint32_t)count); /* what is behind the end reads as zeros */
-  return count > 0 ? vmladavaq_s8(sum, vldrbq_z_s8(x, p), vldrbq_z_s8(w, p)) : sum;
-}
-/* In assembly: compilers make addresses anew for each load, and do not know that the loop's end masks what is too much
-   (DLSTP, LETP). `count` is not 0. */
-static inline void dot4_s8(int32_t sums[4], const int8_t* x, const int8_t* w, int32_t step, int32_t count) {
-  int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
-  const int8_t *w1 = w + step, *w2 = w1 + step, *w3 = w2 + step;
-  __asm volatile(
-      "dlstp.8 lr, %[count]\n"
-      "1:\n"
-      "vldrb.8 q0, [%[x]], #16\n"
-      "vldrb.8 q1, [%[w]], #16\n"
-      "vmladava.s8 %[s0], q0, q1\n"
-      "vldrb.8 q2, [%[w1]], #16\n"
-      "vmladava.s8 %[s1], q0, q2\n"
-      "vldrb.8 q1, [%[w2]], #16\n"
-      "vmladava.s8 %[s2], q0, q1\n"
-      "vldrb.8 q2, [%[w3]], #16\n"
-      "vmladava.s8 %[s3], q0, q2\n"
-      "letp lr, 1b\n"
-      : [s0] "+Te"(s0), [s1] "+Te"(s1), [s2] "+Te"(s2), [s3] "+Te"(s3), [x] "+r"(x), [w] "+r"(w), [w1] "+r"(w1),
-        [w2] "+r"(w2), [w3] "+r"(w3)
-      : [count] "r"(count)
-      : "lr", "q0", "q1", "q2", "memory", "cc");
-  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
-}
-/* The sum of a row of weights. */
-static inline int32_t total_s8(const int8_t* w, int32_t count) {
-  int32_t sum = 0;
-  for (; count > 0; count -= 16, w += 16) sum = vaddvaq_s8(sum, vldrbq_z_s8(w, vctp8q((uint32_t)count)));
-  return sum;
-}
-static inline int64_t dot_s16(const int16_t* x, const int8_t* w, int32_t count) {
-  int64_t sum = 0;
-  for (; count > 0; count -= 8, x += 8, w += 8) {
-    const mve_pred16_t p = vctp16q((uint32_t)count);
-    sum = vmlaldavaq_s16(sum, vldrhq_z_s16(x, p), vldrbq_z_s16(w, p));
+/* Sums that 32 bits may not hold: in parts that they do. */
+static void wide_products_s16(const products* p, const int16_t* x, int16_t* y) {
+  const int8_t* w = p->weights;
+  for (int32_t first = 0; first < p->rows; first += 4, w += 4 * p->length) {
+    const int32_t count = smaller(p->rows - first, 4);
+    int64_t total[4] = {0, 0, 0, 0};
+    for (int32_t at = 0; at < p->length; at += TOSAIC_LENGTH_S16) {
+      const int16_t* part = x + at;
+      const int32_t length = smaller(p->length - at, TOSAIC_LENGTH_S16);
+      int32_t sums[4] = {0, 0, 0, 0};
+      if (count == 4)
+        dots_s16(sums, part, w + at, p->length, length, 4);
+      else
+        for (int32_t r = 0; r < count; ++r) sums[r] = dot_s16(part, w + at + r * p->length, length);
+      for (int32_t r = 0; r < 4; ++r) total[r] += sums[r];
+    }
+    for (int32_t r = first; r < first + count; ++r)
+      y[r] = (int16_t)tosaic_scaled48(p->s, ((const int64_t*)p->bias)[r] + total[r - first], r);
   }
-  return sum;
 }
-#elif TOSAIC_MCU_DSP
-#include <arm_acle.h>
-static inline uint32_t rotated(uint32_t a) { return a >> 8 | a << 24; }
-static inline uint32_t word_at(const void* address) {
-  uint32_t word;
-  memcpy(&word, address, 4);
-  return word;
-}
-/* Four bytes as two pairs of 16 bits: 0 and 2, 1 and 3. */
-static inline int16x2_t even_bytes(uint32_t a) { return __sxtb16((int8x4_t)a); }
-static inline int16x2_t odd_bytes(uint32_t a) { return __sxtb16((int8x4_t)rotated(a)); }
-static inline int32_t dot_s8(const int8_t* x, const int8_t* w, int32_t count) {
-  int32_t sum = 0;
-  for (; count >= 4; count -= 4, x += 4, w += 4) {
-    const uint32_t a = word_at(x), b = word_at(w);
-    sum = __smlad(even_bytes(a), even_bytes(b), sum);
-    sum = __smlad(odd_bytes(a), odd_bytes(b), sum);
+static void products_s16(const products* p, const void* x, int32_t count, void* y) {
+  int32_t sums[TOSAIC_BLOCK];
+  const int16_t* elements = x;
+  int16_t* out = y;
+  for (; count > 0; --count, elements += p->length, out += p->rows) {
+    const int8_t* w = p->weights;
+    if (p->way == tosaic_by_element) wide_products_s16(p, elements, out);
+    for (int32_t first = 0; p->way != tosaic_by_element && first < p->rows; first += TOSAIC_BLOCK) {
+      const int32_t some = smaller(p->rows - first, TOSAIC_BLOCK), fours = some & ~3;
+      dots_s16(sums, elements, w, p->length, p->length, fours);
+      for (int32_t r = fours; r < some; ++r) sums[r] = dot_s16(elements, w + r * p->length, p->length);
+      scale_s16(p->s, p->way, p->bias, sums, first, some, out);
+      w += some * p->length;
+    }
   }
-  for (; count > 0; --count) sum += *x++ * *w++;
-  return sum;
-}
-static inline void dot4_s8(int32_t sums[4], const int8_t* x, const int8_t* w, int32_t step, int32_t count) {
-  int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
-  for (; count >= 4; count -= 4, x += 4, w += 4) {
-    const uint32_t a = word_at(x), b0 = word_at(w), b1 = word_at(w + step), b2 = word_at(w + 2 * step),
-                   b3 = word_at(w + 3 * step);
-    const int16x2_t even = even_bytes(a), odd = odd_bytes(a);
-    s0 = __smlad(odd, odd_bytes(b0), __smlad(even, even_bytes(b0), s0));
-    s1 = __smlad(odd, odd_bytes(b1), __smlad(even, even_bytes(b1), s1));
-    s2 = __smlad(odd, odd_bytes(b2), __smlad(even, even_bytes(b2), s2));
-    s3 = __smlad(odd, odd_bytes(b3), __smlad(even, even_bytes(b3), s3));
-  }
-  for (; count > 0; --count, ++x, ++w)
-    s0 += *x * w[0], s1 += *x * w[step], s2 += *x * w[2 * step], s3 += *x * w[3 * step];
-  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
-}
-static inline int64_t dot_s16(const int16_t* x, const int8_t* w, int32_t count) {
-  int64_t sum = 0;
-  for (; count >= 4; count -= 4, x += 4, w += 4) {
-    const uint32_t b = word_at(w), even = (uint32_t)even_bytes(b), odd = (uint32_t)odd_bytes(b);
-    sum = __smlald((int16x2_t)word_at(x), (int16x2_t)((even & 0xffff) | (odd << 16)), sum);
-    sum = __smlald((int16x2_t)word_at(x + 2), (int16x2_t)((even >> 16) | (odd & 0xffff0000u)), sum);
-  }
-  for (; count > 0; --count) sum += (int32_t)*x++ * *w++;
-  return sum;
-}
-#else
-static inline int32_t dot_s8(const int8_t* x, const int8_t* w, int32_t count) {
-  int32_t sum = 0;
-  for (int32_t i = 0; i < count; ++i) sum += x[i] * w[i];
-  return sum;
-}
-static inline void dot4_s8(int32_t sums[4], const int8_t* x, const int8_t* w, int32_t step, int32_t count) {
-  for (int32_t k = 0; k < 4; ++k) sums[k] += dot_s8(x, w + k * step, count);
-}
-static inline int64_t dot_s16(const int16_t* x, const int8_t* w, int32_t count) {
-  int64_t sum = 0;
-  for (int32_t i = 0; i < count; ++i) sum += (int32_t)x[i] * w[i];
-  return sum;
-}
-#endif
-#if !TOSAIC_MCU_HELIUM
-static inline int32_t total_s8(const int8_t* w, int32_t count) {
-  int32_t sum = 0;
-  for (int32_t i = 0; i < count; ++i) sum += w[i];
-  return sum;
-}
-#endif
-
-/* Can sums be scaled by their products' high words? (P + 2^(s-1)) >> s is ((P >> 32) + 2^(s-33)) >> (s - 32) for s
- * > 32. */
-static int by_high_words(const tosaic_scaling* s, int32_t channels) {
-  for (int32_t c = 0; c < (s->per_channel ? channels : 1); ++c)
-    if (s->shifts[c] <= 32) return 0;
-  return !s->double_round;
-}
-/* Up to four sums of neighbouring channels, scaled and stored. `high`: by_high_words says so. */
-static inline void store4(const tosaic_scaling* s, int high, const int32_t sums[4], int32_t channel, int32_t count,
-                          int8_t* y) {
-#if TOSAIC_MCU_HELIUM
-  if (high) {
-    const mve_pred16_t some = vctp32q((uint32_t)count);
-    const int32_t first = s->per_channel ? channel : 0;
-    const int32x4_t multipliers =
-        s->per_channel ? vldrwq_z_s32(s->multipliers + first, some) : vdupq_n_s32(s->multipliers[0]);
-    const int32x4_t shifts =
-        s->per_channel ? vreinterpretq_s32_u32(vldrbq_z_u32(s->shifts + first, some)) : vdupq_n_s32(s->shifts[0]);
-    int32x4_t v = vrshlq_s32(vmulhq_s32(vldrwq_s32(sums), multipliers), vsubq_s32(vdupq_n_s32(32), shifts));
-    v = vaddq_n_s32(v, s->zero_point);
-    v = vminq_s32(vmaxq_s32(v, vdupq_n_s32(s->low)), vdupq_n_s32(s->high));
-    vstrbq_p_s32(y, v, some);
-    return;
-  }
-#else
-  (void)high;
-#endif
-  for (int32_t k = 0; k < count; ++k) y[k] = (int8_t)tosaic_scaled(s, sums[k], channel + k);
 }
 
 static inline int32_t nibble(const uint8_t* w, int32_t i) {
   return (int8_t)(i & 1 ? w[i >> 1] : (uint8_t)(w[i >> 1] << 4)) >> 4;
 }
-static inline int32_t dot_s4(const int8_t* x, const uint8_t* w, int32_t first, int32_t count, int32_t zero_point) {
-  int32_t sum = 0;
-  for (int32_t i = 0; i < count; ++i) sum += (x[i] - zero_point) * nibble(w, first + i);
-  return sum;
+static void products_s4(const products* p, const void* x, int32_t count, void* y) {
+  const int8_t* elements = x;
+  for (; count > 0; --count, elements += p->length, y = (char*)y + p->rows * p->s->bytes) {
+    const uint8_t* w = p->weights;
+    for (int32_t r = 0; r < p->rows; ++r, w += (p->length + 1) / 2) {
+      int32_t sum = ((const int32_t*)p->bias)[r];
+      for (int32_t i = 0; i < p->length; ++i) sum += elements[i] * nibble(w, i);
+      store(p->s, y, r, tosaic_scaled(p->s, sum, r));
+    }
+  }
 }
 
-/* What a window reads: runs of elements that lie side by side, in the input and in a channel's weights. One for each
-   row of taps inside the input, or one for each tap where dilation parts them. */
+/* ---- windows */
+
+/* Which taps of a window lie inside the input, along one axis: [first, last). */
 typedef struct {
-  int32_t rows, columns, length;    /* runs, and elements of one */
-  int32_t in, in_row, in_column;    /* where the first begins in the input, and how far the next ones are */
-  int32_t tap, tap_row, tap_column; /* the same in the weights */
-  int partial;                      /* some taps are outside */
-} runs;
-
-static inline runs runs_of(const tosaic_window* w, int32_t n, int32_t oy, int32_t ox) {
-  const int32_t y = oy * w->stride_y - w->pad_top, x = ox * w->stride_x - w->pad_left, channels = w->in_channels;
-  int32_t first_y, last_y, first_x, last_x;
-  taps_inside(y, w->in_height, w->kernel_height, w->dilation_y, &first_y, &last_y);
-  taps_inside(x, w->in_width, w->kernel_width, w->dilation_x, &first_x, &last_x);
-  const int32_t rows = last_y - first_y, columns = last_x - first_x;
-  runs r;
-  r.partial = rows < w->kernel_height || columns < w->kernel_width;
-  r.rows = rows > 0 && columns > 0 ? rows : 0;
-  r.columns = w->dilation_x == 1 ? 1 : columns;
-  r.length = w->dilation_x == 1 ? columns * channels : channels;
-  r.in_column = w->dilation_x * channels;
-  r.in_row = w->dilation_y * w->in_width * channels;
-  r.in = ((n * w->in_height + y + first_y * w->dilation_y) * w->in_width + x + first_x * w->dilation_x) * channels;
-  r.tap_column = channels;
-  r.tap_row = w->kernel_width * channels;
-  r.tap = first_y * r.tap_row + first_x * channels;
-  return r;
+  int32_t start, first, last;
+} span;
+static inline span taps_inside(int32_t start, int32_t size, int32_t kernel, int32_t dilation) {
+  const int32_t end = start >= size ? 0 : (size - start + dilation - 1) / dilation;
+  const span s = {start, start < 0 ? (-start + dilation - 1) / dilation : 0, smaller(end, kernel)};
+  return s;
+}
+static inline span rows_inside(const tosaic_window* w, int32_t oy) {
+  return taps_inside(oy * w->stride_y - w->pad_top, w->in_height, w->kernel_height, w->dilation_y);
+}
+static inline span columns_inside(const tosaic_window* w, int32_t ox) {
+  return taps_inside(ox * w->stride_x - w->pad_left, w->in_width, w->kernel_width, w->dilation_x);
+}
+static inline int is_whole(const tosaic_window* w, const span* rows, const span* columns) {
+  return rows->last - rows->first == w->kernel_height && columns->last - columns->first == w->kernel_width;
+}
+/* Where the pixel under tap (i, k) of a window begins, in channels of `bytes`. */
+static inline int32_t pixel_at(const tosaic_window* w, int32_t bytes, int32_t n, const span* rows, int32_t i,
+                               const span* columns, int32_t k) {
+  const int32_t iy = rows->start + i * w->dilation_y, ix = columns->start + k * w->dilation_x;
+  return ((n * w->in_height + iy) * w->in_width + ix) * w->in_channels * bytes;
 }
 
-#define TOSAIC_EACH_OUTPUT(w)                        \
-  for (int32_t n = 0; n < (w)->batches; ++n)         \
-    for (int32_t oy = 0; oy < (w)->out_height; ++oy) \
-      for (int32_t ox = 0; ox < (w)->out_width; ++ox)
-/* `in` and `tap`: where run (i, k) begins. */
-#define TOSAIC_EACH_RUN(r, RUN)                                           \
-  for (int32_t i = 0; i < (r).rows; ++i)                                  \
-    for (int32_t k = 0; k < (r).columns; ++k) {                           \
-      const int32_t in = (r).in + i * (r).in_row + k * (r).in_column;     \
-      const int32_t tap = (r).tap + i * (r).tap_row + k * (r).tap_column; \
-      RUN;                                                                \
+/* All elements that a window reads, one after the other in `row`; those outside the input have bytes of `outside`. */
+static void gather_window(const tosaic_window* w, const void* x, int32_t bytes, int outside, int32_t n,
+                          const span* rows, const span* columns, char* row) {
+  const int32_t pixel = w->in_channels * bytes, inside = columns->last - columns->first;
+  if (!is_whole(w, rows, columns)) memset(row, outside, (size_t)(w->kernel_height * w->kernel_width * pixel));
+  if (inside <= 0 || rows->first >= rows->last) return;
+  const int32_t down = w->dilation_y * w->in_width * pixel;
+  const char* from = (const char*)x + pixel_at(w, bytes, n, rows, rows->first, columns, columns->first);
+  char* to = row + (rows->first * w->kernel_width + columns->first) * pixel;
+  for (int32_t i = rows->first; i < rows->last; ++i, from += down, to += w->kernel_width * pixel) {
+    if (w->dilation_x == 1) {
+      copy_bytes(to, from, inside * pixel);
+    } else {
+      for (int32_t k = 0; k < inside; ++k) copy_bytes(to + k * pixel, from + k * w->dilation_x * pixel, pixel);
     }
+  }
+}
 
-/* A window that leaves the input starts from `bias`, and takes the zero point off what it reads; all others start from
-   `folded`, where that is done. */
+/* Windows of one tap, one for each pixel, read these where they lie. Others are gathered in `scratch`, one by one. */
+static void convolve(const tosaic_window* w, const void* x, int32_t bytes, int outside, const products* p,
+                     products_of* of, void* scratch, void* y) {
+  const int one_tap = w->kernel_height == 1 && w->kernel_width == 1;
+  if (one_tap && w->stride_y == 1 && w->stride_x == 1 && w->out_height == w->in_height && w->out_width == w->in_width) {
+    of(p, x, w->batches * w->in_height * w->in_width, y);
+    return;
+  }
+  for (int32_t n = 0; n < w->batches; ++n)
+    for (int32_t oy = 0; oy < w->out_height; ++oy) {
+      const span rows = rows_inside(w, oy);
+      for (int32_t ox = 0; ox < w->out_width; ++ox, y = (char*)y + p->rows * p->s->bytes) {
+        const span columns = columns_inside(w, ox);
+        const int there = one_tap && is_whole(w, &rows, &columns);
+        if (!there) gather_window(w, x, bytes, outside, n, &rows, &columns, scratch);
+        of(p, there ? (const char*)x + pixel_at(w, bytes, n, &rows, 0, &columns, 0) : scratch, 1, y);
+      }
+    }
+}
+
+static inline products products_in(const tosaic_window* w, const tosaic_scaling* s, tosaic_way way, const void* weights,
+                                   const void* bias) {
+  const products p = {s, way, weights, bias, w->kernel_height * w->kernel_width * w->in_channels, w->out_channels};
+  return p;
+}
 void tosaic_conv2d_s8(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
-                      const int8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y) {
-  const int32_t row = w->kernel_height * w->kernel_width * w->in_channels;
-  const int high = by_high_words(s, w->out_channels);
-  TOSAIC_EACH_OUTPUT(w) {
-    const runs r = runs_of(w, n, oy, ox);
-    const int32_t* start = r.partial ? bias : folded;
-    const int32_t zero = r.partial ? zero_point : 0;
-    int32_t oc = 0;
-    for (; oc + 4 <= w->out_channels; oc += 4) {
-      int32_t sums[4] = {start[oc], start[oc + 1], start[oc + 2], start[oc + 3]};
-      const int8_t* rows = weights + oc * row;
-      TOSAIC_EACH_RUN(r, {
-        dot4_s8(sums, x + in, rows + tap, row, r.length);
-        for (int32_t c = 0; c < 4 && zero != 0; ++c) sums[c] -= zero * total_s8(rows + c * row + tap, r.length);
-      })
-      store4(s, high, sums, oc, 4, y);
-      y += 4;
-    }
-    for (; oc < w->out_channels; ++oc) {
-      int32_t sum = start[oc];
-      TOSAIC_EACH_RUN(r, {
-        sum += dot_s8(x + in, weights + oc * row + tap, r.length);
-        if (zero != 0) sum -= zero * total_s8(weights + oc * row + tap, r.length);
-      })
-      *y++ = (int8_t)tosaic_scaled(s, sum, oc);
-    }
-  }
+                      const int8_t* weights, const int32_t* bias, void* scratch, void* y) {
+  const products p = products_in(w, s, tosaic_way_s8(s, w->out_channels), weights, bias);
+  convolve(w, x, 1, zero_point, &p, products_s8, scratch, y);
 }
-
 void tosaic_conv2d_s4(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
-                      const uint8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y) {
-  const int32_t row = (w->kernel_height * w->kernel_width * w->in_channels + 1) / 2;
-  TOSAIC_EACH_OUTPUT(w) {
-    const runs r = runs_of(w, n, oy, ox);
-    for (int32_t oc = 0; oc < w->out_channels; ++oc) {
-      int32_t sum = r.partial ? bias[oc] : folded[oc];
-      TOSAIC_EACH_RUN(r, sum += dot_s4(x + in, weights + oc * row, tap, r.length, r.partial ? zero_point : 0))
-      *y++ = (int8_t)tosaic_scaled(s, sum, oc);
-    }
-  }
+                      const uint8_t* weights, const int32_t* bias, void* scratch, void* y) {
+  const products p = products_in(w, s, tosaic_by_element, weights, bias);
+  convolve(w, x, 1, zero_point, &p, products_s4, scratch, y);
 }
-
 void tosaic_conv2d_s16(const tosaic_window* w, const tosaic_scaling* s, const int16_t* x, const int8_t* weights,
-                       const int64_t* bias, int16_t* y) {
-  const int32_t row = w->kernel_height * w->kernel_width * w->in_channels;
-  TOSAIC_EACH_OUTPUT(w) {
-    const runs r = runs_of(w, n, oy, ox);
-    for (int32_t oc = 0; oc < w->out_channels; ++oc) {
-      int64_t sum = bias[oc];
-      TOSAIC_EACH_RUN(r, sum += dot_s16(x + in, weights + oc * row + tap, r.length))
-      *y++ = (int16_t)tosaic_scaled48(s, sum, oc);
-    }
+                       const int64_t* bias, void* scratch, int16_t* y) {
+  const int32_t length = w->kernel_height * w->kernel_width * w->in_channels;
+  const products p = products_in(w, s, tosaic_way_s16(s, w->out_channels, bias, length), weights, bias);
+  convolve(w, x, 2, 0, &p, products_s16, scratch, y);
+}
+
+/* ---- depthwise: where the pixel of each tap lies; those outside the input are all one, `blank` */
+static void find_taps(const tosaic_window* w, const void* x, int32_t bytes, int32_t n, const span* rows,
+                      const span* columns, const void* blank, const void** taps) {
+  const int32_t step = w->dilation_x * w->in_channels * bytes;
+  for (int32_t i = 0; i < w->kernel_height; ++i) {
+    const int inside = i >= rows->first && i < rows->last;
+    int32_t at = pixel_at(w, bytes, n, rows, i, columns, 0);
+    for (int32_t k = 0; k < w->kernel_width; ++k, at += step)
+      *taps++ = inside && k >= columns->first && k < columns->last ? (const char*)x + at : blank;
+  }
+}
+/* `scratch`: a pointer for each tap, then the blank pixel. */
+typedef void channels_of(const products* p, const void* const* taps, void* y);
+
+static void channels_s8(const products* p, const void* const* taps, void* y) {
+  int32_t sums[TOSAIC_BLOCK];
+  for (int32_t first = 0; first < p->rows; first += TOSAIC_BLOCK) {
+    const int32_t count = smaller(p->rows - first, TOSAIC_BLOCK);
+    for (int32_t c = 0; c < count; c += TOSAIC_CHANNELS)
+      taps_s8(sums + c, (const int8_t* const*)taps, p->weights, p->length, p->rows, first + c, count - c);
+    scale_s8(p->s, p->way, p->bias, sums, first, count, y);
   }
 }
 
-/* The taps of one channel are `channels` apart: a run of length `channels` for each. */
-static inline int32_t taps_in_row(const tosaic_window* w, const runs* r) {
-  return w->dilation_x == 1 ? r->length / w->in_channels : r->columns;
+static void wide_channels_s16(const products* p, const void* const* taps, void* y) {
+  for (int32_t c = 0; c < p->rows; c += TOSAIC_CHANNELS) {
+    const int32_t count = smaller(p->rows - c, TOSAIC_CHANNELS);
+    int64_t total[TOSAIC_CHANNELS] = {0};
+    for (int32_t t = 0; t < p->length; t += TOSAIC_LENGTH_S16) {
+      int32_t sums[TOSAIC_CHANNELS];
+      taps_s16(sums, (const int16_t* const*)taps + t, (const int8_t*)p->weights + t * p->rows,
+               smaller(p->length - t, TOSAIC_LENGTH_S16), p->rows, c, count);
+      for (int32_t k = 0; k < count; ++k) total[k] += sums[k];
+    }
+    for (int32_t k = c; k < c + count; ++k)
+      ((int16_t*)y)[k] = (int16_t)tosaic_scaled48(p->s, ((const int64_t*)p->bias)[k] + total[k - c], k);
+  }
+}
+static void channels_s16(const products* p, const void* const* taps, void* y) {
+  int32_t sums[TOSAIC_BLOCK];
+  if (p->way == tosaic_by_element) {
+    wide_channels_s16(p, taps, y);
+    return;
+  }
+  for (int32_t first = 0; first < p->rows; first += TOSAIC_BLOCK) {
+    const int32_t count = smaller(p->rows - first, TOSAIC_BLOCK);
+    for (int32_t c = 0; c < count; c += TOSAIC_CHANNELS)
+      taps_s16(sums + c, (const int16_t* const*)taps, p->weights, p->length, p->rows, first + c, count - c);
+    scale_s16(p->s, p->way, p->bias, sums, first, count, y);
+  }
 }
 
+static void convolve_depthwise(const tosaic_window* w, const tosaic_scaling* s, tosaic_way way, const void* x,
+                               int32_t bytes, int outside, const void* weights, const void* bias, channels_of* of,
+                               void* scratch, void* y) {
+  const products p = {s, way, weights, bias, w->kernel_height * w->kernel_width, w->in_channels};
+  const void** const taps = scratch;
+  void* const blank = taps + p.length;
+  memset(blank, outside, (size_t)(p.rows * bytes));
+  for (int32_t n = 0; n < w->batches; ++n)
+    for (int32_t oy = 0; oy < w->out_height; ++oy) {
+      const span rows = rows_inside(w, oy);
+      int whole = 0;
+      for (int32_t ox = 0; ox < w->out_width; ++ox, y = (char*)y + p.rows * s->bytes) {
+        const span columns = columns_inside(w, ox);
+        const int next = whole;
+        whole = is_whole(w, &rows, &columns);
+        if (whole && next)
+          for (int32_t t = 0; t < p.length; ++t) taps[t] = (const char*)taps[t] + w->stride_x * p.rows * bytes;
+        else
+          find_taps(w, x, bytes, n, &rows, &columns, blank, taps);
+        of(&p, taps, y);
+      }
+    }
+}
 void tosaic_depthwise_s8(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
-                         const int8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y) {
-  const int32_t channels = w->in_channels;
-  const int high = by_high_words(s, channels);
-  TOSAIC_EACH_OUTPUT(w) {
-    const runs r = runs_of(w, n, oy, ox);
-    const int32_t* start = r.partial ? bias : folded;
-    const int32_t zero = r.partial ? zero_point : 0, taps = taps_in_row(w, &r);
-    for (int32_t c = 0; c < channels; c += 4) {
-      const int32_t count = channels - c < 4 ? channels - c : 4;
-      const int8_t *in_row = x + r.in + c, *tap_row = weights + r.tap + c;
-      int32_t sums[4] = {0, 0, 0, 0};
-#if TOSAIC_MCU_HELIUM
-      const mve_pred16_t some = vctp32q((uint32_t)count);
-      int32x4_t sum = vldrwq_z_s32(start + c, some);
-      for (int32_t i = 0; i < r.rows; ++i, in_row += r.in_row, tap_row += r.tap_row) {
-        const int8_t *in = in_row, *tap = tap_row;
-        for (int32_t k = 0; k < taps; ++k, in += r.in_column, tap += channels)
-          sum = vaddq_s32(sum, vmulq_s32(vsubq_n_s32(vldrbq_z_s32(in, some), zero), vldrbq_z_s32(tap, some)));
-      }
-      vstrwq_s32(sums, sum);
-#else
-      for (int32_t e = 0; e < count; ++e) sums[e] = start[c + e];
-      for (int32_t i = 0; i < r.rows; ++i, in_row += r.in_row, tap_row += r.tap_row) {
-        const int8_t *in = in_row, *tap = tap_row;
-        for (int32_t k = 0; k < taps; ++k, in += r.in_column, tap += channels)
-          for (int32_t e = 0; e < count; ++e) sums[e] += (in[e] - zero) * tap[e];
-      }
-#endif
-      store4(s, high, sums, c, count, y);
-      y += count;
-    }
-  }
+                         const int8_t* weights, const int32_t* bias, void* scratch, void* y) {
+  convolve_depthwise(w, s, tosaic_way_s8(s, w->in_channels), x, 1, zero_point, weights, bias, channels_s8, scratch, y);
 }
-
 void tosaic_depthwise_s16(const tosaic_window* w, const tosaic_scaling* s, const int16_t* x, const int8_t* weights,
-                          const int64_t* bias, int16_t* y) {
-  const int32_t channels = w->in_channels;
-  TOSAIC_EACH_OUTPUT(w) {
-    const runs r = runs_of(w, n, oy, ox);
-    const int32_t taps = taps_in_row(w, &r);
-    for (int32_t c = 0; c < channels; ++c) {
-      int64_t sum = bias[c];
-      for (int32_t i = 0; i < r.rows; ++i) {
-        const int16_t* in = x + r.in + i * r.in_row + c;
-        const int8_t* tap = weights + r.tap + i * r.tap_row + c;
-        for (int32_t k = 0; k < taps; ++k, in += r.in_column, tap += channels) sum += (int32_t)*in * *tap;
-      }
-      *y++ = (int16_t)tosaic_scaled48(s, sum, c);
-    }
-  }
+                          const int64_t* bias, void* scratch, int16_t* y) {
+  const int32_t taps = w->kernel_height * w->kernel_width;
+  convolve_depthwise(w, s, tosaic_way_s16(s, w->in_channels, bias, taps), x, 2, 0, weights, bias, channels_s16, scratch,
+                     y);
 }
 
+/* ---- MATMUL: columns of `b` become rows of weights. sum of (a - a_zero) * (b - b_zero) is
+   sum of a * b - a_zero * sum of b - b_zero * (sum of a - inner * a_zero): the second is a bias of each column, the
+   third one of each row. */
 void tosaic_matmul_s8(const tosaic_scaling* s, int32_t batches, int32_t rows, int32_t inner, int32_t columns,
-                      const int8_t* a, int32_t a_zero, const int8_t* b, int32_t b_zero, int8_t* y) {
-  const int high = by_high_words(s, columns);
-  for (int32_t n = 0; n < batches; ++n, b += inner * columns)
-    for (int32_t h = 0; h < rows; ++h, a += inner)
-      for (int32_t column = 0; column < columns; column += 4) {
-        const int32_t count = columns - column < 4 ? columns - column : 4;
-        const int8_t* at = b + column;
-        int32_t sums[4] = {0, 0, 0, 0};
-#if TOSAIC_MCU_HELIUM
-        const mve_pred16_t some = vctp32q((uint32_t)count);
-        int32x4_t sum = vdupq_n_s32(0);
-        for (int32_t i = 0; i < inner; ++i, at += columns)
-          sum = vmlaq_n_s32(sum, vsubq_n_s32(vldrbq_z_s32(at, some), b_zero), a[i] - a_zero);
-        vstrwq_s32(sums, sum);
-#else
-        for (int32_t i = 0; i < inner; ++i, at += columns)
-          for (int32_t k = 0; k < count; ++k) sums[k] += (a[i] - a_zero) * (at[k] - b_zero);
-#endif
-        store4(s, high, sums, column, count, y);
-        y += count;
-      }
+                      const int8_t* a, int32_t a_zero, const int8_t* b, int32_t b_zero, void* scratch, void* y) {
+  int32_t *const of_columns = scratch, *const bias = of_columns + columns;
+  int8_t* const turned = (int8_t*)(bias + columns);
+  const products p = {s, tosaic_way_s8(s, columns), turned, bias, inner, columns};
+  for (int32_t n = 0; n < batches; ++n, b += inner * columns) {
+    for (int32_t c = 0; c < columns; ++c) {
+      for (int32_t i = 0; i < inner; ++i) turned[c * inner + i] = b[i * columns + c];
+      of_columns[c] = -a_zero * total_s8(turned + c * inner, inner);
+    }
+    for (int32_t h = 0; h < rows; ++h, a += inner, y = (char*)y + columns * s->bytes) {
+      const int32_t of_row = b_zero * (total_s8(a, inner) - inner * a_zero);
+      for (int32_t c = 0; c < columns; ++c) bias[c] = of_columns[c] - of_row;
+      products_s8(&p, a, 1, y);
+    }
+  }
 }
 
 /* A turn of a complex number by k / size of a full turn. */

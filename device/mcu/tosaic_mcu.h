@@ -44,8 +44,10 @@ static inline int64_t tosaic_divide64(int64_t a, int64_t b) {
   return b == 0 ? 0 : b == -1 ? tosaic_sub64(0, a) : a / b;
 }
 static inline int32_t tosaic_clz(int32_t a) { return a == 0 ? 32 : __builtin_clz((uint32_t)a); }
-static inline int64_t tosaic_max(int64_t a, int64_t b) { return a >= b ? a : b; }
-static inline int64_t tosaic_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int32_t tosaic_plus(int32_t a, int32_t constant) { return tosaic_add(a, constant); }
+static inline int32_t tosaic_larger(int32_t a, int32_t b) { return a >= b ? a : b; }
+static inline int32_t tosaic_smaller(int32_t a, int32_t b) { return a < b ? a : b; }
+static inline int32_t tosaic_abs(int32_t a) { return a < 0 ? tosaic_sub(0, a) : a; }
 static inline int32_t tosaic_clamp(int32_t x, int32_t low, int32_t high) { return x < low ? low : x > high ? high : x; }
 static inline int64_t tosaic_clamp64(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
@@ -65,17 +67,26 @@ static inline int32_t tosaic_scale_twice(int32_t value, int32_t multiplier, int 
 }
 /* a multiplier of 16 bits, a value of up to 48 */
 static inline int32_t tosaic_scale48(int64_t value, int32_t multiplier, int shift) {
-  return (int32_t)((value * multiplier + ((int64_t)1 << (shift - 1))) >> shift);
+  return (int32_t)(((value * multiplier >> (shift - 1)) + 1) >> 1);
 }
 
 /* AVG_POOL2D: sum / count in integers, count > 0 (specification, "Arithmetic helpers", reciprocal_scale) */
-static inline int32_t tosaic_mean(int32_t sum, int32_t count, int32_t zero_point, int32_t low, int32_t high) {
+typedef struct {
+  int32_t multiplier;
+  int shift;
+} tosaic_reciprocal;
+static inline tosaic_reciprocal tosaic_reciprocal_of(int32_t count) {
   const int k = count == 1 ? 0 : 32 - __builtin_clz((uint32_t)count - 1);
-  const int64_t numerator = (((int64_t)1 << 30) + 1) << k;
-  return tosaic_clamp(tosaic_scale(sum, (int32_t)(numerator / count), 30 + k) + zero_point, low, high);
+  const tosaic_reciprocal r = {(int32_t)(((((int64_t)1 << 30) + 1) << k) / count), 30 + k};
+  return r;
+}
+static inline int32_t tosaic_mean(int32_t sum, int32_t count, int32_t zero_point, int32_t low, int32_t high) {
+  const tosaic_reciprocal r = tosaic_reciprocal_of(count);
+  return tosaic_clamp(tosaic_scale(sum, r.multiplier, r.shift) + zero_point, low, high);
 }
 
-/* ---- TABLE of 513 entries: 9 bits of index, 7 of interpolation */
+/* ---- TABLE: of 256 entries; of 513, with 9 bits of index and 7 of interpolation */
+static inline int32_t tosaic_table8(const int8_t* table, int8_t value) { return table[value + 128]; }
 static inline int32_t tosaic_table16(const int16_t* table, int16_t value) {
   const int16_t* entry = table + ((value >> 7) + 256);
   return entry[0] * 128 + (entry[1] - entry[0]) * (value & 0x7f);
@@ -121,6 +132,7 @@ typedef struct {
   const int32_t* multipliers;
   const uint8_t* shifts;
   uint8_t per_channel, double_round;
+  uint8_t bytes; /* of the element: 1 or 2 */
   int32_t zero_point, low, high;
 } tosaic_scaling;
 
@@ -136,22 +148,24 @@ static inline int32_t tosaic_scaled48(const tosaic_scaling* s, int64_t sum, int3
 }
 
 /* CONV2D and DEPTHWISE_CONV2D (channel multiplier 1) with their RESCALE. Weights: OHWI, and HWC. `zero_point` is the
-   input's; `bias` has an element for each output channel, and `folded` the same less zero_point * (sum of the channel's
-   weights). */
+   input's; `bias` has an element for each output channel, less zero_point * (sum of the channel's weights). `scratch`
+   holds the elements of a window, or for DEPTHWISE_CONV2D a pointer for each tap and then the elements of a pixel; a
+   window of one tap that never leaves the input needs none. `y` has elements of s->bytes. */
 void tosaic_conv2d_s8(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
-                      const int8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y);
+                      const int8_t* weights, const int32_t* bias, void* scratch, void* y);
 /* the same with weights of 4 bits: two in a byte, the first in the low bits; each output channel begins a byte */
 void tosaic_conv2d_s4(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
-                      const uint8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y);
+                      const uint8_t* weights, const int32_t* bias, void* scratch, void* y);
 void tosaic_depthwise_s8(const tosaic_window* w, const tosaic_scaling* s, const int8_t* x, int32_t zero_point,
-                         const int8_t* weights, const int32_t* bias, const int32_t* folded, int8_t* y);
+                         const int8_t* weights, const int32_t* bias, void* scratch, void* y);
 void tosaic_conv2d_s16(const tosaic_window* w, const tosaic_scaling* s, const int16_t* x, const int8_t* weights,
-                       const int64_t* bias, int16_t* y);
+                       const int64_t* bias, void* scratch, int16_t* y);
 void tosaic_depthwise_s16(const tosaic_window* w, const tosaic_scaling* s, const int16_t* x, const int8_t* weights,
-                          const int64_t* bias, int16_t* y);
-/* MATMUL with its RESCALE: y[n, h, w] = sum of (a[n, h, c] - a_zero) * (b[n, c, w] - b_zero) */
+                          const int64_t* bias, void* scratch, int16_t* y);
+/* MATMUL with its RESCALE: y[n, h, w] = sum of (a[n, h, c] - a_zero) * (b[n, c, w] - b_zero). `scratch`: two int32_t
+   for each column, then inner * columns bytes */
 void tosaic_matmul_s8(const tosaic_scaling* s, int32_t batches, int32_t rows, int32_t inner, int32_t columns,
-                      const int8_t* a, int32_t a_zero, const int8_t* b, int32_t b_zero, int8_t* y);
+                      const int8_t* a, int32_t a_zero, const int8_t* b, int32_t b_zero, void* scratch, void* y);
 
 /* FFT2D and RFFT2D, along one axis. cos and sin of 2 pi k / size, k < size / 2, for the longest axis. */
 typedef struct {

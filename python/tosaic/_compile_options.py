@@ -38,6 +38,7 @@ class CompileOptions(TypedDict, total=False):
     header_alignment: int | None
     sram: int | str | None
     flash: int | str | None
+    kernels: Literal['tosaic', 'cmsis-nn'] | None
     vela: str | PathLike[str] | None
     vela_config: str | PathLike[str] | None
     system_config: str | None

@@ -79,6 +79,7 @@ Result<std::vector<firmware::SourceFile>> firmware_of(const Artifact::Impl& arti
                                 std::filesystem::path(artifact.program.impl().name).filename().string());
   const Options& said = artifact.options.emit;
   options.limits = {parsed_board_size(said.text("flash")), parsed_board_size(said.text("sram"))};
+  if (said.text("kernels") == "cmsis-nn") options.kernels = c_source::Kernels::cmsis_nn;
   return firmware::firmware_files(methods, options);
 }
 

@@ -15,7 +15,7 @@ bool take_control_flow(Planning& planning, std::uint32_t n) {
   std::vector<std::string> functions;
   for (const Graph& body : node.regions) {
     functions.push_back(fmt::format("{}_body{}", planning.name, planning.bodies.size()));
-    auto printed = print_function(body, functions.back(), Linkage::internal);
+    auto printed = print_function(body, functions.back(), Linkage::internal, planning.kernels);
     if (!printed.ok()) return false;
     planning.bodies.push_back(std::move(*printed));
   }

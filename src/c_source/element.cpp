@@ -17,9 +17,14 @@ struct Asked {
   const tosa::View& view;
   const Operands& x;
   const std::string& channel;
+  bool lanes;
   DType in() const { return view.in(0).dtype; }
   DType out() const { return view.out().dtype; }
   bool floats() const { return is_float(in()); }
+  // A function on one integer, or on lanes of them.
+  std::string on(std::string_view function) const {
+    return fmt::format("tosaic_{}{}", lanes ? "lanes_" : "", function);
+  }
   bool ignores_nan() const { return tosa::ignores_nan(view); }
 };
 
@@ -31,7 +36,7 @@ std::string say(fmt::format_string<Args...> format, Args&&... args) {
 // By the width of the operands: an operator of C for floats, a function that wraps for integers.
 std::string arithmetic(const Asked& a, char sign, std::string_view function) {
   if (a.floats()) return say("{} {} {}", a.x[0], sign, a.x[1]);
-  return say("tosaic_{}{}({}, {})", function, is_wide(a.in()) ? "64" : "", a.x[0], a.x[1]);
+  return say("{}{}({}, {})", a.on(function), is_wide(a.in()) ? "64" : "", a.x[0], a.x[1]);
 }
 std::string add(const Asked& a) { return arithmetic(a, '+', "add"); }
 std::string sub(const Asked& a) { return arithmetic(a, '-', "sub"); }
@@ -40,16 +45,18 @@ std::string intdiv(const Asked& a) { return arithmetic(a, '/', "divide"); }
 std::string mul(const Asked& a) {
   if (a.floats() || is_wide(a.out())) return arithmetic(a, '*', "mul");
   const std::int64_t shift = a.view.constant_integers(2)->front();
-  return shift == 0 ? say("tosaic_mul({}, {})", a.x[0], a.x[1])
+  return shift == 0 ? say("{}({}, {})", a.on("mul"), a.x[0], a.x[1])
                     : say("tosaic_mul_shift({}, {}, {})", a.x[0], a.x[1], shift);
 }
 
 std::string maximum(const Asked& a) {
   if (a.floats()) return say("tosaic_maxf({}, {}, {})", a.x[0], a.x[1], int{a.ignores_nan()});
+  if (!is_wide(a.in())) return say("{}({}, {})", a.on("larger"), a.x[0], a.x[1]);
   return say("{0} >= {1} ? {0} : {1}", a.x[0], a.x[1]);
 }
 std::string minimum(const Asked& a) {
   if (a.floats()) return say("tosaic_minf({}, {}, {})", a.x[0], a.x[1], int{a.ignores_nan()});
+  if (!is_wide(a.in())) return say("{}({}, {})", a.on("smaller"), a.x[0], a.x[1]);
   return say("{0} < {1} ? {0} : {1}", a.x[0], a.x[1]);
 }
 std::string clamp(const Asked& a) {
@@ -57,7 +64,7 @@ std::string clamp(const Asked& a) {
   if (a.floats())
     return say("tosaic_minf(tosaic_maxf({0}, {1}, {3}), {2}, {3})", a.x[0], c_number(attrs.get<double>("min_val")),
                c_number(attrs.get<double>("max_val")), int{a.ignores_nan()});
-  return say("tosaic_clamp{}({}, {}, {})", is_wide(a.in()) ? "64" : "", a.x[0],
+  return say("{}{}({}, {}, {})", a.on("clamp"), is_wide(a.in()) ? "64" : "", a.x[0],
              c_number(attrs.get<std::int64_t>("min_val")), c_number(attrs.get<std::int64_t>("max_val")));
 }
 
@@ -71,7 +78,8 @@ std::string negate(const Asked& a) {
 }
 std::string absolute(const Asked& a) {
   if (a.floats()) return say("tosaic_absf({})", a.x[0]);
-  return say("{0} < 0 ? tosaic_sub{1}(0, {0}) : {0}", a.x[0], is_wide(a.in()) ? "64" : "");
+  if (is_wide(a.in())) return say("{0} < 0 ? tosaic_sub64(0, {0}) : {0}", a.x[0]);
+  return say("{}({})", a.on("abs"), a.x[0]);
 }
 
 std::string select(const Asked& a) { return say("{} ? {} : {}", a.x[0], a.x[1], a.x[2]); }
@@ -122,7 +130,7 @@ std::string cast(const Asked& a) {
 
 std::string table(const Asked& a) {
   const std::string list = name_of_value(a.view.node().inputs[1]);
-  return a.in() == DType::i8 ? say("{}[{} + 128]", list, a.x[0]) : say("tosaic_table16({}, {})", list, a.x[0]);
+  return say("{}({}, {})", a.on(a.in() == DType::i8 ? "table8" : "table16"), list, a.x[0]);
 }
 
 std::string rescale(const Asked& a) {
@@ -137,19 +145,20 @@ std::string rescale(const Asked& a) {
   std::string value = a.x[0];
   if (in_unsigned && a.in() != DType::i32) value = say("({}){}", without_sign(a.in()), value);
   if (const std::int64_t z = zero(3, in_unsigned); z != 0)
-    value = a.in() == DType::i32 ? say("tosaic_sub({}, {})", value, z) : say("({} - {})", value, z);
+    value = is_wide(a.in()) ? say("({} - {})", value, z) : say("{}({}, {})", a.on("plus"), value, -z);
   const auto number = [&](std::size_t i) {
     return a.view.flag("per_channel") ? say("{}[{}]", name_of_value(a.view.node().inputs[i]), a.channel)
                                       : c_number(a.view.constant_integers(i)->front());
   };
-  const std::string_view function = !a.view.flag("scale32")                          ? "tosaic_scale48"
-                                    : a.view.text("rounding_mode") == "double_round" ? "tosaic_scale_twice"
-                                                                                     : "tosaic_scale";
-  std::string scaled = say("{}({}, {}, {})", function, value, number(1), number(2));
-  if (const std::int64_t z = zero(4, out_unsigned); z != 0) scaled = say("tosaic_add({}, {})", scaled, z);
+  const std::string_view function = !a.view.flag("scale32")                          ? "scale48"
+                                    : a.view.text("rounding_mode") == "double_round" ? "scale_twice"
+                                                                                     : "scale";
+  std::string scaled = say("{}({}, {}, {})", a.on(function), value, number(1), number(2));
+  if (const std::int64_t z = zero(4, out_unsigned); z != 0) scaled = say("{}({}, {})", a.on("plus"), scaled, z);
   if (a.out() == DType::i32) return scaled;
   const auto [lowest, highest] = range_of(a.out());
-  return say("tosaic_clamp({}, {}, {})", scaled, out_unsigned ? 0 : lowest, out_unsigned ? 2 * highest + 1 : highest);
+  return say("{}({}, {}, {})", a.on("clamp"), scaled, out_unsigned ? 0 : lowest,
+             out_unsigned ? 2 * highest + 1 : highest);
 }
 
 struct Form {
@@ -226,10 +235,26 @@ bool has_element(const tosa::View& view) {
   return true;
 }
 
-std::optional<std::string> element(const tosa::View& view, const Operands& operands, const std::string& channel) {
-  if (!has_element(view)) return std::nullopt;
-  const std::string made = form_of(view.node().op)->print({view, operands, channel});
-  return fmt::format("({})({})", c_type(view.out().dtype), made);
+bool has_lanes(const tosa::View& view) {
+  const Node& node = view.node();
+  if (!has_element(view) || lanes_type(view.out().dtype).empty()) return false;
+  for (std::size_t i = 0; i < plan::walked_operands(*tosa::find(node.op)); ++i)
+    if (lanes_type(view.in(i).dtype).empty()) return false;
+  if (node.op == tosa::op::rescale)
+    return view.flag("scale32") && !view.flag("per_channel") && !view.flag("input_unsigned") &&
+           !view.flag("output_unsigned");
+  if (node.op == tosa::op::mul) return view.constant_integers(2)->front() == 0;
+  if (node.op == tosa::op::cast) return storage_size(view.out().dtype) >= storage_size(view.in(0).dtype);
+  return node.op == tosa::op::add || node.op == tosa::op::sub || node.op == tosa::op::maximum ||
+         node.op == tosa::op::minimum || node.op == tosa::op::clamp || node.op == tosa::op::abs ||
+         node.op == tosa::op::table;
+}
+
+std::optional<std::string> element(const tosa::View& view, const Operands& operands, const std::string& channel,
+                                   bool lanes) {
+  if (!has_element(view) || (lanes && !has_lanes(view))) return std::nullopt;
+  const std::string made = form_of(view.node().op)->print({view, operands, channel, lanes});
+  return lanes ? made : fmt::format("({})({})", c_type(view.out().dtype), made);
 }
 
 }  // namespace tosaic::c_source

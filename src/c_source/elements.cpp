@@ -47,11 +47,31 @@ std::vector<ValueId> Elements::reads() const {
   return values;
 }
 
-std::string Elements::index_of(const plan::Expression::Input& input, const std::vector<std::string>& index) const {
-  return fmt::format("{}[{}]", name_of_value(input.value), index_sum(index, input.strides, input.offset));
+void open_lanes(Writer& out, const std::string& name, std::int64_t size) {
+  out.open("for (int32_t {0} = 0; {0} < {1}; {0} += TOSAIC_LANES)", name, size);
+  out.line("const tosaic_some some = tosaic_lanes_some({}, {});", size, name);
+}
+std::string load_lanes(DType type, const std::string& tensor, const std::string& index) {
+  return fmt::format("tosaic_lanes_load_{}({} + {}, some)", lanes_type(type), tensor, index);
 }
 
-std::string Elements::calls(Writer& out, const std::vector<std::string>& loads, const std::string& channel) {
+bool Elements::has_lanes() const {
+  if (expression_.shape.rank() == 0 || expression_.shape.sizes().back() < shortest_row) return false;
+  for (const auto& input : expression_.inputs)
+    if (lanes_type(planning_.type(input.value).dtype).empty() || input.strides.back() > 1) return false;
+  return std::ranges::all_of(nodes_, [&](std::uint32_t n) { return c_source::has_lanes(planning_.view(n)); });
+}
+
+std::string Elements::load(const plan::Expression::Input& input, const std::vector<std::string>& index,
+                           bool lanes) const {
+  const std::string tensor = name_of_value(input.value), at = index_sum(index, input.strides, input.offset);
+  if (lanes && input.strides.back() == 1) return load_lanes(planning_.type(input.value).dtype, tensor, at);
+  const std::string one = fmt::format("{}[{}]", tensor, at);
+  return lanes ? fmt::format("tosaic_lanes_all({})", one) : one;
+}
+
+std::string Elements::calls(Writer& out, const std::vector<std::string>& loads, const std::string& channel,
+                            bool lanes) {
   std::vector<std::string> made;
   for (const auto& call : expression_.calls) {
     std::vector<std::string> operands;
@@ -59,12 +79,13 @@ std::string Elements::calls(Writer& out, const std::vector<std::string>& loads, 
       operands.push_back(i >= 0 ? loads[static_cast<std::size_t>(i)] : made[static_cast<std::size_t>(~i)]);
     const tosa::View view = planning_.view(call.node);
     made.push_back(fmt::format("e{}", made.size()));
-    out.line("const {} {} = {};", c_type(view.out().dtype), made.back(), *element(view, operands, channel));
+    out.line("const {} {} = {};", lanes ? "tosaic_lanes" : c_type(view.out().dtype), made.back(),
+             *element(view, operands, channel, lanes));
   }
   return made.back();
 }
 
-std::string Elements::print(Writer& out, const std::vector<std::string>& index) {
+std::string Elements::print(Writer& out, const std::vector<std::string>& index, bool lanes) {
   std::vector<std::string> loads;
   for (const auto& input : expression_.inputs) {
     if (input.value == known_) {
@@ -72,9 +93,10 @@ std::string Elements::print(Writer& out, const std::vector<std::string>& index) 
       continue;
     }
     loads.push_back(fmt::format("x{}", loads.size()));
-    out.line("const {} {} = {};", c_type(planning_.type(input.value).dtype), loads.back(), index_of(input, index));
+    out.line("const {} {} = {};", lanes ? "tosaic_lanes" : c_type(planning_.type(input.value).dtype), loads.back(),
+             load(input, index, lanes));
   }
-  return calls(out, loads, index.empty() ? "0" : index.back());
+  return calls(out, loads, index.empty() ? "0" : index.back(), lanes);
 }
 
 namespace {
@@ -102,6 +124,14 @@ Nest merged(const Shape& shape, const std::vector<std::vector<std::int64_t>>& wa
   return nest;
 }
 
+void print_store(Writer& out, DType type, const std::string& tensor, const std::string& index,
+                 const std::string& element, bool lanes) {
+  if (lanes)
+    out.line("tosaic_lanes_store_{}({} + {}, {}, some);", lanes_type(type), tensor, index, element);
+  else
+    out.line("{}[{}] = {};", tensor, index, element);
+}
+
 }  // namespace
 
 void Elements::print_loops(Writer& out) {
@@ -113,13 +143,19 @@ void Elements::print_loops(Writer& out) {
   });
   const Nest nest = merged(expression_.shape, walks, by_channel);
   for (std::size_t i = 0; i < expression_.inputs.size(); ++i) expression_.inputs[i].strides = nest.strides[i];
+  expression_.shape = Shape(nest.sizes);
+  const bool lanes = has_lanes();
   std::vector<std::string> index;
   for (std::size_t d = 0; d < nest.sizes.size(); ++d) {
     index.push_back(fmt::format("i{}", d));
-    out.loop(index.back(), nest.sizes[d]);
+    if (lanes && d == nest.sizes.size() - 1)
+      open_lanes(out, index.back(), nest.sizes[d]);
+    else
+      out.loop(index.back(), nest.sizes[d]);
   }
-  const std::string result = print(out, index);
-  out.line("{}[{}] = {};", name_of_value(output()), index_sum(index, nest.strides.back()), result);
+  const std::string result = print(out, index, lanes);
+  print_store(out, planning_.type(output()).dtype, name_of_value(output()), index_sum(index, nest.strides.back()),
+              result, lanes);
   for (std::size_t d = 0; d < nest.sizes.size(); ++d) out.close();
 }
 
@@ -149,11 +185,19 @@ Epilogue epilogue_of(const Planning& planning, std::uint32_t n, const std::strin
   return found;
 }
 
+bool has_lanes(const Planning& planning, const Epilogue& epilogue, std::uint32_t n) {
+  const TensorType& made = planning.type(planning.node(n).outputs[0]);
+  if (epilogue.elements && !epilogue.elements->has_lanes()) return false;
+  return made.shape.rank() > 0 && made.shape.sizes().back() >= shortest_row && !lanes_type(made.dtype).empty() &&
+         !lanes_type(planning.type(epilogue.output).dtype).empty();
+}
+
 void print_end(Writer& out, const Planning& planning, Epilogue& epilogue, const std::string& sum,
-               const std::vector<std::string>& index) {
-  const std::string result = epilogue.elements ? epilogue.elements->print(out, index) : sum;
-  out.line("{}[{}] = {};", name_of_value(epilogue.output),
-           index_sum(index, dense_strides(planning.type(epilogue.output).shape)), result);
+               const std::vector<std::string>& index, bool lanes) {
+  const std::string result = epilogue.elements ? epilogue.elements->print(out, index, lanes) : sum;
+  const TensorType& type = planning.type(epilogue.output);
+  print_store(out, type.dtype, name_of_value(epilogue.output), index_sum(index, dense_strides(type.shape)), result,
+              lanes);
 }
 
 Step step_of(std::vector<ValueId> reads, Epilogue& epilogue, std::string body) {

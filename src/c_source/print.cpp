@@ -46,8 +46,9 @@ constexpr std::uint64_t alignment = 16;  // of a vector of Helium
 
 class Printer {
  public:
-  Printer(const Graph& graph, const std::string& name, Linkage linkage = Linkage::internal)
-      : graph_(graph), planning_(graph_, name), linkage_(linkage) {}
+  Printer(const Graph& graph, const std::string& name, Linkage linkage = Linkage::internal,
+          Kernels kernels = Kernels::tosaic)
+      : graph_(graph), planning_(graph_, name, kernels), linkage_(linkage) {}
 
   Result<Printed> print() {
     TOSAIC_CHECK(plan_steps());
@@ -61,12 +62,13 @@ class Printer {
     constants_ = std::move(made.constants);
     std::string calls;
     StepFunctions functions(planning_);
-    for (const Step& step : planning_.steps) {
+    for (std::size_t i = 0; i < planning_.steps.size(); ++i) {
+      const Step& step = planning_.steps[i];
       if (!step.call) continue;
       PrintedStep about{{}, operators_of(step), place_of(step)};
       about.function = functions.of(step, about.operators);
       if (!about.place.empty()) calls += fmt::format("  /* {} */\n", comment(about.place));
-      calls += fmt::format("  {}({});\n", about.function, arguments(step));
+      calls += fmt::format("  {}({});\n", about.function, arguments(step, memory_.scratch_offset[i]));
       made.steps.push_back(std::move(about));
     }
     made.code += functions.code();
@@ -108,7 +110,7 @@ class Printer {
       reads.emplace_back();
       std::ranges::copy_if(step.reads, std::back_inserter(reads.back()),
                            [&](ValueId v) { return !planning_.is_made(v); });
-      needs.push_back({reads.back(), step.writes, 0});
+      needs.push_back({reads.back(), step.writes, step.scratch_bytes});
     }
     memory_ = plan::place_values(graph_, planning_.aliases, needs, alignment);
   }
@@ -143,7 +145,7 @@ class Printer {
     return text;
   }
 
-  std::string arguments(const Step& step) {
+  std::string arguments(const Step& step, std::uint64_t scratch_offset) {
     std::string list;
     const auto add = [&](ValueId v, std::string_view qualifier) {
       list += fmt::format("{}({}{} *){}", list.empty() ? "" : ", ", qualifier, c_type(planning_.operand_type(v).dtype),
@@ -151,6 +153,7 @@ class Printer {
     };
     for (ValueId v : step.reads) add(v, "const ");
     for (ValueId v : step.writes) add(v, "");
+    if (step.scratch_bytes > 0) list += fmt::format(", {}_arena + {}", planning_.name, scratch_offset);
     return list;
   }
 
@@ -203,12 +206,12 @@ class Printer {
 
 }  // namespace
 
-Result<Printed> print_function(const Graph& graph, const std::string& name, Linkage linkage) {
+Result<Printed> print_function(const Graph& graph, const std::string& name, Linkage linkage, Kernels kernels) {
   for (ValueId v : graph.inputs)
     if (c_type(graph[v].type.dtype).empty())
       return error("c.unsupported", fmt::format("there is no C for inputs of {}", name_of(graph[v].type.dtype)));
   const std::optional<Graph> in_tosa = extension::in_tosa(graph);
-  return Printer(in_tosa ? *in_tosa : graph, name, linkage).print();
+  return Printer(in_tosa ? *in_tosa : graph, name, linkage, kernels).print();
 }
 
 bool has_c(const tosa::View& view) {

@@ -2,8 +2,10 @@
 // TOSA graphs as C, for microcontrollers: a function that calls a function for each step, memory that is planned,
 // weights that are constants. What it calls is device/mcu/tosaic_mcu.h.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -35,6 +37,9 @@ struct PeakTensor {
 // Who may call a function or read an array: other files, or its own alone.
 enum class Linkage : std::uint8_t { external, internal };
 
+// Whose kernels convolutions call: those of device/mcu, or Arm's CMSIS-NN where its results are the same.
+enum class Kernels : std::uint8_t { tosaic, cmsis_nn };
+
 struct Printed {
   std::string function;                  // "net_steps"
   std::string declaration;               // "void net_steps(const int8_t *in0, int8_t *out0)"
@@ -48,15 +53,15 @@ struct Printed {
 // `name` begins the names of all functions and arrays; NAME_steps is the one that calls the others. Pointers to dense
 // tensors come in the order of the graph's inputs and outputs. The graph holds tosa.* nodes alone, and sizes are
 // numbers. Error: c.unsupported, at the node.
-Result<Printed> print_function(const Graph& graph, const std::string& name, Linkage linkage = Linkage::external);
+Result<Printed> print_function(const Graph& graph, const std::string& name, Linkage linkage = Linkage::external,
+                               Kernels kernels = Kernels::tosaic);
 
 // Is there C for the node?
 bool has_c(const tosa::View& view);
 
 // The definition of an array: 'static const int8_t NAME[2] TOSAIC_WEIGHTS = {1,2,};'
 std::string print_array(const ConstantArray& array, Linkage linkage = Linkage::internal);
-// The text of device/mcu/tosaic_mcu.h and device/mcu/tosaic_mcu.c.
-std::string_view mcu_header();
-std::string_view mcu_source();
+// What printed functions call: names and texts of the files device/mcu/tosaic_*.
+std::span<const std::pair<std::string_view, std::string_view>> mcu_files();
 
 }  // namespace tosaic::c_source

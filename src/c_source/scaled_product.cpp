@@ -3,6 +3,7 @@
 // their time.
 #include <algorithm>
 
+#include "c_source/cmsis_nn.h"
 #include "c_source/elements.h"
 #include "c_source/types.h"
 #include "ir/tosa_operators.h"
@@ -21,17 +22,18 @@ struct Scaled {
 };
 
 std::optional<Scaled> scaled(const Planning& planning, ValueId sum) {
-  const DType wanted = planning.type(sum).dtype == DType::i48 ? DType::i16 : DType::i8;
+  const bool wide = planning.type(sum).dtype == DType::i48;
   const auto user = planning.only_user(sum);
   if (!user || planning.taken[*user] || planning.node(*user).op != tosa::op::rescale ||
       !has_element(planning.view(*user)))
     return std::nullopt;
   const tosa::View view = planning.view(*user);
   const Node& node = view.node();
-  if (view.out().dtype != wanted || view.flag("input_unsigned") || view.flag("output_unsigned") ||
-      view.flag("scale32") != (wanted == DType::i8) || planning.scalar(node.inputs[3]) != 0)
+  const DType out = view.out().dtype;
+  if ((out != DType::i16 && (wide || out != DType::i8)) || view.flag("input_unsigned") ||
+      view.flag("output_unsigned") || view.flag("scale32") == wide || planning.scalar(node.inputs[3]) != 0)
     return std::nullopt;
-  const auto [lowest, highest] = range_of(wanted);
+  const auto [lowest, highest] = range_of(out);
   Scaled found{{*user},
                node.outputs[0],
                planning.scalar(node.inputs[4]),
@@ -61,8 +63,9 @@ void print_scaling(Writer& w, Planning& planning, const Scaled& s, std::vector<V
   }
   reads.push_back(multipliers);
   if (s.shifts != s.multipliers) reads.push_back(s.shifts);
-  w.line("const tosaic_scaling s = {{{}, (const uint8_t *){}, {}, {}, {}, {}, {}}};", name_of_value(multipliers),
-         name_of_value(s.shifts), int{s.per_channel}, int{s.double_round}, s.zero_point, s.low, s.high);
+  w.line("const tosaic_scaling s = {{{}, (const uint8_t *){}, {}, {}, {}, {}, {}, {}}};", name_of_value(multipliers),
+         name_of_value(s.shifts), int{s.per_channel}, int{s.double_round}, storage_size(planning.type(s.output).dtype),
+         s.zero_point, s.low, s.high);
 }
 
 bool take_matmul(Planning& planning, std::uint32_t n) {
@@ -77,12 +80,13 @@ bool take_matmul(Planning& planning, std::uint32_t n) {
   if (node.inputs[1] != node.inputs[0]) reads.push_back(node.inputs[1]);
   Writer w;
   print_scaling(w, planning, *s, reads);
-  w.line("tosaic_matmul_s8(&s, {}, {}, {}, {}, {}, {}, {}, {}, {});", out.size(0), out.size(1), a.size(2), out.size(2),
-         name_of_value(node.inputs[0]), planning.scalar(node.inputs[2]), name_of_value(node.inputs[1]),
+  w.line("tosaic_matmul_s8(&s, {}, {}, {}, {}, {}, {}, {}, {}, scratch, {});", out.size(0), out.size(1), a.size(2),
+         out.size(2), name_of_value(node.inputs[0]), planning.scalar(node.inputs[2]), name_of_value(node.inputs[1]),
          planning.scalar(node.inputs[3]), name_of_value(s->output));
+  const std::int64_t scratch = out.size(2) * (2 * 4 + a.size(2));
   std::vector<std::uint32_t> nodes{n};
   nodes.insert(nodes.end(), s->nodes.begin(), s->nodes.end());
-  planning.add({std::move(nodes), std::move(reads), {s->output}, w.take()});
+  planning.add({std::move(nodes), std::move(reads), {s->output}, w.take(), static_cast<std::uint64_t>(scratch)});
   return true;
 }
 
@@ -114,6 +118,14 @@ Bytes packed_rows(const tosa::View& view) {
   return constant_bytes(DType::u8, std::span<const std::int64_t>(packed));
 }
 
+// As tosaic_mcu.h says. A pointer has 8 bytes on this computer, where the C is tried.
+std::int64_t scratch_bytes(const tosa::View& view, std::int64_t taps, bool depthwise) {
+  const std::int64_t pixel = view.in(0).shape.size(3) * static_cast<std::int64_t>(storage_size(view.in(0).dtype));
+  if (depthwise) return taps * 8 + pixel;
+  const bool inside = std::ranges::all_of(view.ints("pad"), [](std::int64_t p) { return p == 0; });
+  return taps == 1 && inside ? 0 : taps * pixel;
+}
+
 bool take_convolution(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
   const tosa::View view = planning.view(n);
@@ -128,11 +140,23 @@ bool take_convolution(Planning& planning, std::uint32_t n) {
   if (narrow && !planning.constant(node.inputs[1])) return false;
   const auto s = scaled(planning, node.outputs[0]);
   if (!s) return false;
+  std::vector<std::uint32_t> nodes{n};
+  nodes.insert(nodes.end(), s->nodes.begin(), s->nodes.end());
+  std::ranges::sort(nodes);
+  if (planning.kernels == Kernels::cmsis_nn) {
+    const ScaledOutput out{s->nodes.front(), s->output, s->zero_point, s->low, s->high, s->double_round};
+    if (auto call = cmsis_nn_call(planning, view, out, depthwise)) {
+      planning.add({std::move(nodes),
+                    std::move(call->reads),
+                    {s->output},
+                    call->body.take(),
+                    static_cast<std::uint64_t>(call->scratch_bytes)});
+      return true;
+    }
+  }
   const std::int64_t zero = planning.scalar(node.inputs[3]);
-  const auto& pad = view.ints("pad");
-  const bool padded = std::ranges::any_of(pad, [](std::int64_t p) { return p != 0; });
   const Shape &x = view.in(0).shape, &y = view.out().shape;
-  ValueId weights = node.inputs[1], bias = node.inputs[2], folded = bias;  // `folded`: of windows inside the input
+  ValueId weights = node.inputs[1], bias = node.inputs[2];
   const bool one_bias = view.in(2).shape.elements() != y.size(3);
   const auto add = [&](DType type, Bytes made, std::int64_t elements) {
     return planning.add_constant({type, Shape{elements}, {}}, std::move(made));
@@ -140,11 +164,7 @@ bool take_convolution(Planning& planning, std::uint32_t n) {
   if (in == DType::i8 && (zero != 0 || one_bias)) {
     Bytes made = bias_without_zero(view, zero, depthwise);
     if (made.null()) return false;
-    folded = add(DType::i32, std::move(made), y.size(3));
-    if (!padded || zero == 0)
-      bias = folded;
-    else if (one_bias)
-      bias = add(DType::i32, bias_without_zero(view, 0, depthwise), y.size(3));
+    bias = add(DType::i32, std::move(made), y.size(3));
   } else if (one_bias) {
     return false;
   }
@@ -154,26 +174,22 @@ bool take_convolution(Planning& planning, std::uint32_t n) {
     weights = add(DType::u8, std::move(packed), bytes);
   }
   std::vector<ValueId> reads{node.inputs[0], weights, bias};
-  if (folded != bias) reads.push_back(folded);
   const int first = depthwise ? 0 : 1;
+  const std::int64_t height = view.in(1).shape.size(first), width = view.in(1).shape.size(first + 1);
+  const auto& pad = view.ints("pad");
   Writer w;
   print_scaling(w, planning, *s, reads);
   w.line("static const tosaic_window w = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};", x.size(0),
-         x.size(1), x.size(2), x.size(3), y.size(1), y.size(2), y.size(3), view.in(1).shape.size(first),
-         view.in(1).shape.size(first + 1), view.ints("stride")[0], view.ints("stride")[1], view.ints("dilation")[0],
-         view.ints("dilation")[1], pad[0], pad[2]);
-  const std::string_view kernel = depthwise ? "depthwise" : "conv2d";
-  const std::string zero_point = in == DType::i8 ? fmt::format(", {}", zero) : "";
-  const std::string biases = name_of_value(bias) + (in == DType::i8 ? ", " + name_of_value(folded) : std::string());
-  w.line("tosaic_{}_s{}(&w, &s, {}{}, {}, {}, {});", kernel,
+         x.size(1), x.size(2), x.size(3), y.size(1), y.size(2), y.size(3), height, width, view.ints("stride")[0],
+         view.ints("stride")[1], view.ints("dilation")[0], view.ints("dilation")[1], pad[0], pad[2]);
+  const std::int64_t scratch = scratch_bytes(view, height * width, depthwise);
+  w.line("tosaic_{}_s{}(&w, &s, {}{}, {}, {}, {}, {});", depthwise ? "depthwise" : "conv2d",
          in == DType::i16 ? "16"
          : narrow         ? "4"
                           : "8",
-         name_of_value(node.inputs[0]), zero_point, name_of_value(weights), biases, name_of_value(s->output));
-  std::vector<std::uint32_t> nodes{n};
-  nodes.insert(nodes.end(), s->nodes.begin(), s->nodes.end());
-  std::ranges::sort(nodes);
-  planning.add({std::move(nodes), std::move(reads), {s->output}, w.take()});
+         name_of_value(node.inputs[0]), in == DType::i8 ? fmt::format(", {}", zero) : "", name_of_value(weights),
+         name_of_value(bias), scratch > 0 ? "scratch" : "0", name_of_value(s->output));
+  planning.add({std::move(nodes), std::move(reads), {s->output}, w.take(), static_cast<std::uint64_t>(scratch)});
   return true;
 }
 

@@ -16,13 +16,15 @@ namespace tosaic::c_source {
 struct Step {
   std::vector<std::uint32_t> nodes;  // ascending; it runs where its last node stands
   std::vector<ValueId> reads, writes;
-  std::string body;  // reads v12, writes v13: pointers to the elements of values 12 and 13
-  bool call = true;  // false: nothing to do, the output lies where the input lies
+  std::string body;                 // reads v12, writes v13: pointers to the elements of values 12 and 13
+  std::uint64_t scratch_bytes = 0;  // of memory for its own use: `scratch` in its body
+  bool call = true;                 // false: nothing to do, the output lies where the input lies
 };
 
 // The graph being printed, and what is already decided.
 struct Planning : plan::Uses {
   std::string name;  // of the function
+  Kernels kernels = Kernels::tosaic;
   std::vector<bool> taken;
   std::vector<Step> steps;
   std::vector<plan::Alias> aliases;
@@ -30,7 +32,8 @@ struct Planning : plan::Uses {
   std::vector<Printed> bodies;                               // of control flow
   std::uint64_t loop_bytes = 0;                              // of what a turn of a loop makes, beside the arena
 
-  Planning(const Graph& g, std::string of) : Uses(g), name(std::move(of)), taken(g.nodes.size(), false) {}
+  Planning(const Graph& g, std::string of, Kernels calls)
+      : Uses(g), name(std::move(of)), kernels(calls), taken(g.nodes.size(), false) {}
   tosa::View view(std::uint32_t n) const { return {graph, node(n)}; }
   void add(Step step);  // reads that it names twice are one
   // The number in a constant of one element (a zero point, a shift).

@@ -41,6 +41,7 @@ std::string StepFunctions::of(const Step& step, const std::string& operators) {
   };
   add(step.reads, "const ", "in");
   add(step.writes, "", "out");
+  if (step.scratch_bytes > 0) parameters += ", void *restrict scratch";
   const std::string text = fmt::format("({}) {{\n{}}}\n\n", parameters, renamed(step.body, names));
   const auto [known, added] = names_.try_emplace(text, "");
   if (added) {

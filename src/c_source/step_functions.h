@@ -12,7 +12,8 @@ namespace tosaic::c_source {
 class StepFunctions {
  public:
   explicit StepFunctions(const Planning& planning) : planning_(planning) {}
-  // The name of the function of a step: its arguments are what the step reads, then what it writes.
+  // The name of the function of a step: its arguments are what the step reads, then what it writes, then
+  // its scratch memory, if it has any.
   std::string of(const Step& step, const std::string& operators);
   const std::string& code() const { return code_; }
 

@@ -25,6 +25,15 @@ constexpr std::string_view c_type(DType type) {
     default: return {};
   }
 }
+// "s8": how functions of tosaic_lanes.h are called that load and store this type; empty: there are none.
+constexpr std::string_view lanes_type(DType type) {
+  switch (type) {
+    case DType::i8: return "s8";
+    case DType::i16: return "s16";
+    case DType::i32: return "s32";
+    default: return {};
+  }
+}
 constexpr bool is_wide(DType type) { return type == DType::i48 || type == DType::i64; }
 
 // The same number when C reads it.

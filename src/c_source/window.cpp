@@ -13,8 +13,9 @@ namespace {
 
 const std::vector<std::string> nhwc{"n", "oy", "ox", "c"};
 
-void open_outputs(Writer& w, const Shape& out) {
-  for (std::size_t d = 0; d < 4; ++d) w.loop(nhwc[d], out.size(static_cast<int>(d)));
+void open_outputs(Writer& w, const Shape& out, bool lanes = false) {
+  for (std::size_t d = 0; d < 3; ++d) w.loop(nhwc[d], out.size(static_cast<int>(d)));
+  lanes ? open_lanes(w, nhwc[3], out.size(3)) : w.loop(nhwc[3], out.size(3));
 }
 void close_outputs(Writer& w) {
   for (std::size_t d = 0; d < 4; ++d) w.close();
@@ -40,28 +41,31 @@ bool take_pool(Planning& planning, std::uint32_t n) {
   const std::vector<tosa::Slide> slides = tosa::pool_slides(view);
   const bool floats = is_float(type);
   Epilogue epilogue = epilogue_of(planning, n, "made");
+  const bool lanes = has_lanes(planning, epilogue, n);
   Writer w;
-  open_outputs(w, view.out().shape);
+  open_outputs(w, view.out().shape, lanes);
   print_range(w, 'y', slides[0]);
   print_range(w, 'x', slides[1]);
   const std::string x = name_of_value(node.inputs[0]);
   const auto at = [&](const std::string& iy, const std::string& ix) {
-    return index_sum({"n", iy, ix, "c"}, dense_strides(view.in(0).shape));
+    const std::string index = index_sum({"n", iy, ix, "c"}, dense_strides(view.in(0).shape));
+    return lanes ? load_lanes(type, x, index) : fmt::format("{}[{}]", x, index);
   };
+  const std::string_view on = lanes ? "tosaic_lanes_" : "tosaic_", one = lanes ? "tosaic_lanes" : "int32_t";
   if (average)
-    w.line("{} sum = 0;", floats ? "float" : "int32_t");
+    w.line("{} sum = {};", floats ? "float" : one, lanes ? "tosaic_lanes_all(0)" : "0");
   else
-    w.line("{} made = {}[{}];", c_type(type), x, at("first_y", "first_x"));
+    w.line("{} made = {};", lanes ? one : c_type(type), at("first_y", "first_x"));
   w.open("for (int32_t iy = first_y; iy < last_y; ++iy)");
   w.open("for (int32_t ix = first_x; ix < last_x; ++ix)");
-  const std::string element = fmt::format("{}[{}]", x, at("iy", "ix"));
-  if (average) {
-    const std::int64_t zero = floats ? 0 : planning.scalar(node.inputs[1]);
-    w.line("sum += {}{};", element, zero == 0 ? "" : fmt::format(" - {}", c_number(zero)));
+  if (floats && average) {
+    w.line("sum += {};", at("iy", "ix"));
   } else if (floats) {
-    w.line("made = tosaic_maxf(made, {}, {});", element, int{tosa::ignores_nan(view)});
+    w.line("made = tosaic_maxf(made, {}, {});", at("iy", "ix"), int{tosa::ignores_nan(view)});
+  } else if (average) {
+    w.line("sum = {0}add(sum, {0}plus({1}, {2}));", on, at("iy", "ix"), -planning.scalar(node.inputs[1]));
   } else {
-    w.line("if ({0} > made) made = {0};", element);
+    w.line("made = {}larger(made, {});", on, at("iy", "ix"));
   }
   w.close();
   w.close();
@@ -75,16 +79,15 @@ bool take_pool(Planning& planning, std::uint32_t n) {
       const std::int64_t zero = planning.scalar(node.inputs[2]);
       const bool padded = std::ranges::any_of(view.ints("pad"), [](std::int64_t pad) { return pad != 0; });
       if (padded) {
-        w.line("const {} made = ({})tosaic_mean(sum, count, {}, {}, {});", c_type(type), c_type(type), zero, lowest,
-               highest);
+        w.line("const {} made = {}mean(sum, count, {}, {}, {});", one, on, zero, lowest, highest);
       } else {
         const auto scale = tosa::reciprocal_scale(static_cast<std::uint32_t>(slides[0].kernel * slides[1].kernel));
-        w.line("const {} made = ({})tosaic_clamp(tosaic_scale(sum, {}, {}) + {}, {}, {});", c_type(type), c_type(type),
-               scale.multiplier, scale.shift, zero, lowest, highest);
+        w.line("const {0} made = {1}clamp({1}plus({1}scale(sum, {2}, {3}), {4}), {5}, {6});", one, on, scale.multiplier,
+               scale.shift, zero, lowest, highest);
       }
     }
   }
-  print_end(w, planning, epilogue, "made", nhwc);
+  print_end(w, planning, epilogue, "made", nhwc, lanes);
   close_outputs(w);
   planning.add(step_of({node.inputs[0]}, epilogue, w.take()));
   return true;

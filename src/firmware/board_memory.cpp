@@ -11,6 +11,11 @@ namespace {
 
 std::string kib(std::uint64_t bytes) { return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024); }
 
+// Nothing where there is no NPU.
+std::string of_npu(std::string_view what, std::uint64_t bytes) {
+  return bytes == 0 ? "" : fmt::format("{}{}", what, kib(bytes));
+}
+
 std::string type_text(const c_source::PeakTensor& tensor) {
   return to_string(tensor.type.with(std::optional<Scales>{}));
 }
@@ -31,17 +36,15 @@ std::uint64_t BoardMemory::arena() const {
 Status fits(const BoardMemory& memory, const BoardLimits& limits) {
   if (limits.flash && memory.flash() > *limits.flash) {
     Diagnostic why = too_much("board.flash", "flash", memory.flash(), *limits.flash, "flash");
-    why.notes.push_back(
-        fmt::format("weights and tables take {}, the NPU's commands and weights {}; code comes on top, "
-                    "which only your compiler knows",
-                    kib(memory.weights), kib(memory.npu_flash)));
+    why.notes.push_back(fmt::format("weights and tables take {}{}; code comes on top, which only your compiler knows",
+                                    kib(memory.weights), of_npu(", the NPU's commands and weights ", memory.npu_flash)));
     why.help = "a narrower model; --weights int4 halves the weights of convolutions and linear layers";
     return why;
   }
   if (limits.sram && memory.ram() > *limits.sram) {
     Diagnostic why = too_much("board.sram", "SRAM", memory.ram(), *limits.sram, "sram");
-    why.notes.push_back(fmt::format("the arena takes {}, states {}, the NPU's own memory {}; the stack comes on top",
-                                    kib(memory.arena()), kib(memory.states), kib(memory.npu_ram)));
+    why.notes.push_back(fmt::format("the arena takes {}, states {}{}; the stack comes on top", kib(memory.arena()),
+                                    kib(memory.states), of_npu(", the NPU's own memory ", memory.npu_ram)));
     for (const BoardMemory::Arena& arena : memory.arenas) {
       if (arena.at_peak.empty()) continue;
       why.notes.push_back(

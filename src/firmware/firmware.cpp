@@ -78,8 +78,7 @@ class Writer {
         {name_ + ".h", header()}, {name_ + ".c", source()}, {name_ + "_weights.c", weights()}};
     if (has_npu()) files.push_back({name_ + "_npu.c", npu_file()});
     files.push_back({name_ + "_test.c", self_test()});
-    files.push_back({"tosaic_mcu.h", std::string(c_source::mcu_header())});
-    files.push_back({"tosaic_mcu.c", std::string(c_source::mcu_source())});
+    for (const auto& [file, text] : c_source::mcu_files()) files.push_back({std::string(file), std::string(text)});
     files.push_back({"CMakeLists.txt", cmake()});
     files.push_back({"memory.json", memory_file()});
     return files;
@@ -92,7 +91,8 @@ class Writer {
     const std::string prefix = sources_.size() == 1 ? name_ : name_ + "_" + as_name(source.name);
     method.call = sources_.size() == 1 ? name_ + "_run" : prefix;
     TOSAIC_TRY(method.whole, whole_program(source.outer, source.lowered, !source.npu_payloads.empty(), prefix));
-    TOSAIC_TRY(method.printed, c_source::print_function(method.whole.graph, prefix, c_source::Linkage::internal));
+    TOSAIC_TRY(method.printed,
+               c_source::print_function(method.whole.graph, prefix, c_source::Linkage::internal, options_.kernels));
     for (const Node& node : method.whole.graph.nodes)
       if (node.op == tosa::op::custom) {
         TOSAIC_TRY(NpuCall call, npu_call(method.whole.graph, node, source.npu_payloads));
@@ -105,6 +105,8 @@ class Writer {
   bool has_npu() const {
     return std::ranges::any_of(methods_, [](const Method& m) { return !m.npu.empty(); });
   }
+
+  bool with_cmsis_nn() const { return options_.kernels == c_source::Kernels::cmsis_nn; }
 
   void gather_constants() {
     for (const Method& m : methods_)
@@ -181,7 +183,11 @@ class Writer {
 
   std::string source() const {
     std::string text = banner("The model's steps, one function each");
-    text += fmt::format("#include \"{}.h\"\n\n#include \"tosaic_mcu.h\"\n\n", name_);
+    text += fmt::format("#include \"{}.h\"\n\n#include \"tosaic_lanes.h\"\n\n", name_);
+    if (with_cmsis_nn())
+      text +=
+          "#include \"arm_nnfunctions.h\"\n#ifndef CMSIS_NN_USE_SINGLE_ROUNDING\n"
+          "#error \"this file and CMSIS-NN need -DCMSIS_NN_USE_SINGLE_ROUNDING\"\n#endif\n\n";
     for (const ConstantArray* array : constants_)
       text += fmt::format("extern const {} {}[];\n", c_type(array->type.dtype), array->name);
     if (!constants_.empty()) text += "\n";
@@ -315,9 +321,15 @@ class Writer {
         "# Products and sums of floats are rounded one by one, as on the PC.\n"
         "target_compile_options({0} PRIVATE -ffp-contract=off -ffunction-sections -fdata-sections)\n"
         "target_link_libraries({0} PUBLIC m)\n"
+        "{2}"
         "add_executable({0}_test EXCLUDE_FROM_ALL {0}_test.c)\n"
         "target_link_libraries({0}_test PRIVATE {0})\n",
-        name_, has_npu() ? fmt::format(" {}_npu.c", name_) : "");
+        name_, has_npu() ? fmt::format(" {}_npu.c", name_) : "",
+        with_cmsis_nn() ? fmt::format("# The target of CMSIS-NN's own CMakeLists.txt.\n"
+                                      "target_link_libraries({0} PUBLIC cmsis-nn)\n"
+                                      "target_compile_definitions(cmsis-nn PUBLIC CMSIS_NN_USE_SINGLE_ROUNDING)\n",
+                                      name_)
+                        : "");
   }
 
   std::string memory_file() const;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "c_source/print.h"
 #include "firmware/board_memory.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
@@ -31,11 +32,11 @@ struct FirmwareOptions {
   std::string target;        // "cortex-m55"
   std::string made_by;       // "tosaic 0.1 from net.pt2"
   BoardLimits limits;
+  c_source::Kernels kernels = c_source::Kernels::tosaic;
 };
 
-// NAME.h, NAME.c, NAME_weights.c, NAME_npu.c where an NPU has work, NAME_test.c, tosaic_mcu.h, tosaic_mcu.c,
-// CMakeLists.txt, memory.json. Errors: firmware.name, c.unsupported, board.flash and
-// board.sram, those of whole_program.h.
+// NAME.h, NAME.c, NAME_weights.c, NAME_npu.c where an NPU has work, NAME_test.c, c_source::mcu_files(), CMakeLists.txt,
+// memory.json. Errors: firmware.name, c.unsupported, board.flash and board.sram, those of whole_program.h.
 Result<std::vector<SourceFile>> firmware_files(std::span<const MethodSource> methods, const FirmwareOptions& options);
 // Are files called so among them, whatever NAME is?
 bool is_firmware_file(std::string_view name);

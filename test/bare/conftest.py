@@ -4,7 +4,7 @@ import shutil
 import numpy
 import pytest
 
-from on_board import ROOT, run
+from pte_on_board import ROOT, run
 
 MODELS = ROOT / "build/models"
 

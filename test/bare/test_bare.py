@@ -7,7 +7,7 @@ import shutil
 import numpy
 import pytest
 
-from on_board import ROOT, build, one_input, run
+from pte_on_board import ROOT, build, one_input, run
 
 PROGRAMS = ROOT / "test/plugin/programs"
 QUICK = sorted(path.name.removesuffix("_samples.npz") for path in (ROOT / "build/models").glob("*_samples.npz"))

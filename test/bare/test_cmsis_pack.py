@@ -11,7 +11,7 @@ from xml.etree import ElementTree as xml
 
 import pytest
 
-from on_board import ROOT, build, one_input, run
+from pte_on_board import ROOT, build, one_input, run
 
 FLAGS = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard -Os -ffunction-sections -fdata-sections -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-use-cxa-atexit -w -Wno-psabi"
 COMPILER = ["ccache"] * bool(shutil.which("ccache")) + ["arm-none-eabi-g++"]

@@ -51,8 +51,7 @@ bool Batch::add(const Graph& graph, std::vector<Tensor> inputs, Check check, std
 void Batch::run(const std::string& flags) {
   std::string folder = (std::filesystem::temp_directory_path() / "tosaic_c_XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  write(folder + "/tosaic_mcu.h", c_source::mcu_header());
-  write(folder + "/tosaic_mcu.c", c_source::mcu_source());
+  for (const auto& [file, source] : c_source::mcu_files()) write(folder + "/" + std::string(file), source);
   constexpr std::size_t at_once = 150;
   for (std::size_t first = 0; first < cases_.size(); first += at_once)
     run_part(first, std::min(first + at_once, cases_.size()), folder, flags);
@@ -61,7 +60,7 @@ void Batch::run(const std::string& flags) {
 
 void Batch::run_part(std::size_t first, std::size_t last, const std::string& folder, const std::string& flags) {
   const std::string stem = fmt::format("{}/part{}", folder, first);
-  std::string text = "#include \"tosaic_mcu.h\"\n";
+  std::string text = "#include \"tosaic_lanes.h\"\n";
   for (std::size_t i = first; i < last; ++i) text += cases_[i].code;
   write(stem + ".c", text);
   const std::string command = fmt::format(

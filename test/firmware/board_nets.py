@@ -64,6 +64,39 @@ class StreamingGru(nn.Module):
         return self.out(self.state)
 
 
+class Encoder(nn.Module):
+    """A block of a transformer: 16 tokens of 32 features, two heads."""
+
+    def __init__(self, width=32, heads=2):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        self.heads = heads
+
+    def forward(self, x):
+        n, tokens, width = x.shape
+        q, k, v = self.qkv(self.norm1(x)).reshape(n, tokens, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        weights = torch.softmax(q @ k.transpose(-2, -1) / 4, -1)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(n, tokens, width))
+        return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+
+
+class Pools(nn.Module):
+    """Rows that no number of lanes divides, and windows that leave the picture."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, 7, 3), nn.Conv2d(7, 3, 1)
+
+    def forward(self, image):
+        x = torch.relu(self.first(image))
+        largest = nn.functional.max_pool2d(x, 3, 2, padding=1)
+        mean = nn.functional.avg_pool2d(x, 3, 2, padding=1, count_include_pad=False)
+        y = torch.minimum(largest * mean, largest.abs() - mean)
+        return self.last(y), y.amax(1), y.mean((2, 3))
+
+
 class Mixed(nn.Module):
     """An operator in the middle that integers do not take, and an index as a result."""
 
@@ -98,6 +131,8 @@ NETS = {
     "resnet8": (ResNet8, lambda n: pictures(n, 3, 32, 32)),
     "visual_wake_words": (VisualWakeWords, lambda n: pictures(n, 3, 96, 96)),
     "streaming_gru": (StreamingGru, lambda n: torch.randn(n, 20)),
+    "encoder": (Encoder, lambda n: torch.randn(n, 16, 32)),
+    "pools": (Pools, lambda n: pictures(n, 3, 12, 12)),
     "mixed": (Mixed, lambda n: pictures(n, 3, 12, 12)),
     "branch": (Branch, lambda n: torch.randn(n, 9)),
 }

@@ -28,7 +28,15 @@ Target cortex_m(std::string name, std::string summary) {
   target.spec.product = &product;
   target.in_place = true;
   target.becomes_c = true;
-  target.options = {sram_of_board(), flash_of_board()};
+  target.options = {
+      sram_of_board(),
+      flash_of_board(),
+      {.name = "kernels",
+       .kind = OptionInfo::Kind::text,
+       .default_value = "tosaic",
+       .sentence = "what firmware calls for convolutions: tosaic's kernels, which are a part of it, or those "
+                   "of Arm's CMSIS-NN, which you bring, where their results are the same",
+       .allowed = {"tosaic", "cmsis-nn"}}};
   return target;
 }
 
