@@ -15,8 +15,8 @@ typedef struct {
   const void *weights, *bias;
   int32_t length, rows;
 } products;
-/* `x` has `count` rows of elements, one after the other, and `y` gets for each of them an element for each row of
- * weights. */
+/* `x` has `count` rows of elements, one after the other. For each of them `y` gets an element for each row of weights.
+ */
 typedef void products_of(const products* p, const void* x, int32_t count, void* y);
 
 static void products_s8(const products* p, const void* x, int32_t count, void* y) {
