@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "base/diagnostic.h"
 #include "ir/type.h"
 
 namespace tosaic::firmware {
@@ -59,22 +60,13 @@ Status fits(const BoardMemory& memory, const BoardLimits& limits) {
   return {};
 }
 
-std::string quoted(std::string_view text) {
-  std::string made = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') made += '\\';
-    made += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return made + '"';
-}
-
 std::string memory_members(const BoardMemory& memory) {
   std::string peak;
   for (const BoardMemory::Arena& arena : memory.arenas)
     for (const auto& tensor : arena.at_peak)
       peak += fmt::format("{}    {{\"method\": {}, \"tensor\": {}, \"type\": {}, \"bytes\": {}, \"source\": {}}}",
-                          peak.empty() ? "" : ",\n", quoted(arena.method), quoted(tensor.name),
-                          quoted(type_text(tensor)), tensor.type.storage_bytes(), quoted(tensor.place));
+                          peak.empty() ? "" : ",\n", json_quote(arena.method), json_quote(tensor.name),
+                          json_quote(type_text(tensor)), tensor.type.storage_bytes(), json_quote(tensor.place));
   return fmt::format(
       "  \"flash\": {{\"weights\": {}, \"npu\": {}}},\n"
       "  \"ram\": {{\"arena\": {}, \"states\": {}, \"npu\": {}}},\n"

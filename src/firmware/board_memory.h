@@ -36,7 +36,5 @@ Status fits(const BoardMemory& memory, const BoardLimits& limits);
 
 // The members "flash", "ram" and "peak" of memory.json.
 std::string memory_members(const BoardMemory& memory);
-// A string of JSON.
-std::string quoted(std::string_view text);
 
 }  // namespace tosaic::firmware

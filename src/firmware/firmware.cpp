@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "base/diagnostic.h"
 #include "c_source/print.h"
 #include "c_source/types.h"
 #include "firmware/npu_source.h"
@@ -353,11 +354,11 @@ std::string Writer::memory_file() const {
     for (const c_source::PrintedStep& step : m.printed.steps)
       layers +=
           fmt::format("{}    {{\"function\": {}, \"operators\": {}, \"source\": {}}}", layers.empty() ? "" : ",\n",
-                      quoted(step.function), quoted(step.operators), quoted(step.place));
+                      json_quote(step.function), json_quote(step.operators), json_quote(step.place));
   }
   return fmt::format(
       "{{\n  \"target\": {},\n{}  \"caller\": {{\"inputs_and_outputs\": {}}},\n  \"layers\": [\n{}\n  ]\n}}\n",
-      quoted(options_.target), memory_members(memory_), io, layers);
+      json_quote(options_.target), memory_members(memory_), io, layers);
 }
 
 }  // namespace
