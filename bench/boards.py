@@ -112,7 +112,7 @@ def main():
     bench.WORK.mkdir(parents=True, exist_ok=True)
     gcc = subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
     lines = [f"Cortex-M55 in QEMU, GCC {gcc}, -O2.", "",
-             "| network | weights and tables | code | RAM for activations | stack | instructions | in plain C |", "|---|" + "---:|" * 6]
+             "| network | weights and tables | code | RAM for activations, states | stack | instructions | in plain C |", "|---|" + "---:|" * 6]
     for name in arguments.models:
         folder = bench.WORK / f"board_{name}"
         program, samples = model(name)

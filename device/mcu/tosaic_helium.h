@@ -10,7 +10,7 @@
  */
 /* clang-format off */
 #define TOSAIC_DOTS(BITS, LOAD_X, LOAD_W, X_BYTES, W_BYTES, REGISTER)                                   \
-  const int32_t whole = (length + W_BYTES - 1) / W_BYTES * W_BYTES;                                     \
+  const int32_t whole = (length + W_BYTES - 1) & -W_BYTES;                                             \
   for (int32_t r = 0; r < rows; r += 4) {                                                               \
     const int8_t *w1 = w + step, *w2 = w1 + step, *w3 = w2 + step;                                      \
     int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;                                                             \

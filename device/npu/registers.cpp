@@ -76,7 +76,8 @@ int tosaic_ethosu_open(const void* commands, size_t command_bytes, const void* c
   auto parsed = ethosu::parse_container(Bytes(nullptr, commands, command_bytes));
   if (!parsed.ok()) return report({"commands that are none"}, parsed.error().code, TOSAIC_ETHOSU_INVALID, error);
   const Npu npu(tosaic_board_npu_registers());
-  if (!npu.there()) return report({"none answers at the board's address"}, "ethosu.no-npu", TOSAIC_ETHOSU_UNSUPPORTED, error);
+  if (!npu.there())
+    return report({"none answers at the board's address"}, "ethosu.no-npu", TOSAIC_ETHOSU_UNSUPPORTED, error);
   if (npu.read(TOSAIC_ETHOSU_CONFIG) != parsed->config.config_word)
     return report({"the commands are for ", parsed->config.name(), ", this board has ", npu.name()}, "delegate.product",
                   TOSAIC_ETHOSU_UNSUPPORTED, error);

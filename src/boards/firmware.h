@@ -30,8 +30,8 @@ struct BuildRequest {
   std::uint64_t arena_bytes = 0;  // 0: as firmware_arena says
   bool registers = false;         // for a board with an NPU, not for QEMU
 };
-// Checks the program and links it. Without one (`pte` empty), the firmware reads program.pte when it is run, and has all
-// of the board's arena. Errors: device.delegate, device.kernel, device.product, device.memory, device.tool,
+// Checks the program and links it. Without one (`pte` empty), the firmware reads program.pte when it is run, and has
+// all of the board's arena. Errors: device.delegate, device.kernel, device.product, device.memory, device.tool,
 // device.link, method.sizes-vary.
 Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Board& board,
                              const BuildRequest& request);

@@ -38,7 +38,8 @@ Status fits(const BoardMemory& memory, const BoardLimits& limits) {
   if (limits.flash && memory.flash() > *limits.flash) {
     Diagnostic why = too_much("board.flash", "flash", memory.flash(), *limits.flash, "flash");
     why.notes.push_back(fmt::format("weights and tables take {}{}; code comes on top, which only your compiler knows",
-                                    kib(memory.weights), of_npu(", the NPU's commands and weights ", memory.npu_flash)));
+                                    kib(memory.weights),
+                                    of_npu(", the NPU's commands and weights ", memory.npu_flash)));
     why.help = "a narrower model; --weights int4 halves the weights of convolutions and linear layers";
     return why;
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ir/inlined_body.h"
 #include "ir/marks.h"
@@ -78,7 +79,10 @@ class Flattening {
     }
     return known->second;
   }
-  std::string fresh(const std::string& name) { return fmt::format("{}.{}", name, made_.graph.values.size()); }
+  // The name, unless another value has it.
+  std::string fresh(const std::string& name) {
+    return names_.insert(name).second ? name : fmt::format("{}.{}", name, made_.graph.values.size());
+  }
 
   void put(const Graph& body, std::span<const ValueId> inputs, std::span<const ValueId> outputs, const LocRef& holder) {
     std::vector<ValueId> given;
@@ -154,6 +158,7 @@ class Flattening {
   const std::string& name_;
   WholeProgram made_;
   std::map<ValueId, ValueId> of_;
+  std::set<std::string> names_;
   std::vector<std::size_t> last_reader_;  // by value: the last node that reads it
   std::vector<std::size_t> host_;         // nodes outside delegates, not yet lowered
 };

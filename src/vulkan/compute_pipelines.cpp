@@ -118,7 +118,7 @@ Status Pipelines::make_pipeline(Pipeline& made, const Bytes& code) const {
   info.stage.module = module;
   info.stage.pName = "main";
   info.layout = made.layout;
-  const Status status = called("vkCreateComputePipelines", [&] {
+  Status status = called("vkCreateComputePipelines", [&] {
     return vk.vkCreateComputePipelines(device_->handle, device_->pipeline_cache, 1, &info, nullptr, &made.pipeline);
   });
   vk.vkDestroyShaderModule(device_->handle, module, nullptr);

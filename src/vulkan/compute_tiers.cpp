@@ -12,7 +12,6 @@
 namespace tosaic::vulkan {
 namespace {
 
-using vulkan_program::DeviceTraits;
 using vulkan_program::TierRow;
 using Names = std::vector<std::string_view>;
 

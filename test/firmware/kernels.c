@@ -50,7 +50,7 @@ static tosaic_scaling scaling(int turn) {
     multipliers[i] = number(0x40000000, 0x7fffffff);
     shifts[i] = (uint8_t)number(turn % 5 ? 33 : 28, 44);
     bias[i] = number(-20000, 20000);
-    bias64[i] = bias[i];
+    bias64[i] = turn % 6 ? bias[i] : (int64_t)bias[i] * (1 << 20); /* and more than 32 bits hold */
   }
   for (int i = 0; i < 12000; ++i) x[i] = (int8_t)number(-128, 127), x16[i] = (int16_t)number(-32768, 32767);
   for (int i = 0; i < 45000; ++i) weights[i] = (int8_t)number(-127, 127);
