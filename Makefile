@@ -11,7 +11,7 @@ PYTHON ?= .venv/bin/python
 STAMPS := build/.stamps
 TOSAIC := build/release/bin/tosaic
 
-.PHONY: help demo build device qemu-npu test test-fresh bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
+.PHONY: help demo build device cmsis-pack qemu-npu test test-fresh dist test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -75,6 +75,11 @@ test: $(STAMPS)/packages-BUILD  ## all tests; the last line counts them
 SUITES ?= bookworm trixie
 test-fresh:  ## demo and test-slice in Debian systems that have nothing, made by debootstrap; as root
 	@.ci/test-fresh $(SUITES)
+
+dist: $(STAMPS)/packages-BUILD wheel-tools  ## what a release is made of, in dist/: wheels, a tarball, a .deb (CONTRIBUTING)
+	@.ci/make-dist
+test-dist:  ## the files in dist/ in Debian systems that have nothing; as root
+	@.ci/test-dist $(SUITES)
 
 bench: $(STAMPS)/packages-BUILD  ## tosaic beside its peers, one table
 	@python3 test/run.py bench
