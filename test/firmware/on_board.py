@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BOARD = pathlib.Path(__file__).resolve().parent / "board"
+BOARD = ROOT / "examples/board"
 M55 = ["-mcpu=cortex-m55", "-mfloat-abi=hard"]
 M33 = ["-mcpu=cortex-m33", "-mfloat-abi=soft"]
 FLAGS = ["-mthumb", "-O2", "-std=c11", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'device/mcu'}",

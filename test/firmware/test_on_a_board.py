@@ -4,6 +4,7 @@ those of the PC."""
 import os
 import pathlib
 import re
+import subprocess
 
 import pytest
 
@@ -48,6 +49,18 @@ def test_nets(name, scheme, tosaic, nets, tmp_path):  # noqa: F811
     said, status = run(sorted(tmp_path.glob("*.c")), tmp_path, M55)
     assert status == 0, said
     assert re.search(r"\b0 of \d+ bytes differ", said), said
+
+
+def test_the_page_for_embedded_engineers(tosaic, tmp_path):
+    """docs/boards.md, the commands of fifteen minutes, as they stand there but for the installation."""
+    block = re.search(r"## In fifteen minutes.*?```sh\n(.*?)```", (ROOT / "docs/boards.md").read_text(), re.S)[1]
+    install, commands = block.split("\n", 1)
+    assert install.startswith("apt-get install ")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    path = f"{pathlib.Path(tosaic).parent}:{os.environ['PATH']}"
+    done = subprocess.run(["sh", "-euc", commands], cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=120)
+    assert done.returncode == 0 and "this is a 9" in done.stdout, done.stdout + done.stderr
 
 
 def test_on_a_processor_without_helium(tosaic, nets, tmp_path):  # noqa: F811
