@@ -16,6 +16,7 @@ from board_nets import NETS, write
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MODELS = ROOT / "build/models"
 QUICK = ["digits", "auto_encoder", "keyword_spotting", "tiny_vit"]
+TEN = [*QUICK, "resnet8", "visual_wake_words", "streaming_gru", "mixed", "encoder", "pools"]
 # Vela, for Ethos-U, lies next to this Python.
 PEERS = os.environ | {"PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}", "VIRTUAL_ENV": sys.prefix}
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
@@ -59,14 +60,14 @@ def self_test(folder, name, *flags, sources=()):
     return ran.stdout
 
 
-@pytest.mark.parametrize("name", [*QUICK, "resnet8", "visual_wake_words", "streaming_gru", "mixed"])
+@pytest.mark.parametrize("name", TEN)
 def test_same_as_on_the_pc(name, tosaic, nets, tmp_path):
     emit(tosaic, *nets(name), tmp_path)
     self_test(tmp_path, name)
     self_test(tmp_path, name, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
-@pytest.mark.parametrize("name", ["digits", "keyword_spotting", "streaming_gru"])
+@pytest.mark.parametrize("name", TEN)
 def test_in_32_bits(name, tosaic, nets, tmp_path):
     emit(tosaic, *nets(name), tmp_path)
     self_test(tmp_path, name, "-m32", "-msse2", "-mfpmath=sse")
