@@ -2,7 +2,6 @@
 #include "base/system/thread_pool.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -139,24 +138,15 @@ void ThreadPool::Workers::work(int thread) {
 unsigned hardware_threads() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 bool can_start_threads(unsigned wanted) {
-  std::mutex guard;
-  std::condition_variable all_said;
-  bool done = false;
+  std::atomic<bool> done{false};
   std::vector<std::thread> threads;
   bool started = true;
   try {
     threads.reserve(wanted);
-    for (unsigned t = 0; t < wanted; ++t)
-      threads.emplace_back([&] {
-        std::unique_lock lock(guard);
-        all_said.wait(lock, [&] { return done; });
-      });
+    for (unsigned t = 0; t < wanted; ++t) threads.emplace_back([&] { done.wait(false); });
   } catch (const std::exception&) { started = false; }
-  {
-    const std::lock_guard lock(guard);
-    done = true;
-  }
-  all_said.notify_all();
+  done = true;
+  done.notify_all();
   for (std::thread& t : threads) t.join();
   return started;
 }
