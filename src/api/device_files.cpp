@@ -18,9 +18,7 @@ namespace {
 // Of a .pte or a .bpte.
 Result<Bytes> read_program(const std::string& path) {
   TOSAIC_TRY(const Bytes file, map_file(path));
-  if (!bpte::is_bpte(file)) return file;
-  TOSAIC_TRY(const bpte::File bundle, bpte::read(file, path));
-  return bundle.program;
+  return bpte::program_in(file, path);
 }
 
 Result<Firmware> try_build(const FirmwareRequest& request) {

@@ -38,12 +38,9 @@ Status may_write(const std::string& path, const Rope& data, bool replace) {
 }
 
 Result<std::vector<Extracted>> try_extract(const ExtractRequest& request) {
-  TOSAIC_TRY(Bytes file, map_file(request.program));
-  if (bpte::is_bpte(file)) {
-    TOSAIC_TRY(const bpte::File bundle, bpte::read(file, request.program));
-    file = bundle.program;
-  }
-  TOSAIC_TRY(const pte::Program program, pte::read(file, request.program));
+  TOSAIC_TRY(const Bytes file, map_file(request.program));
+  TOSAIC_TRY(const Bytes pte, bpte::program_in(file, request.program));
+  TOSAIC_TRY(const pte::Program program, pte::read(pte, request.program));
   TOSAIC_TRY(auto data, read_named_data(request.data));
   for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data.joined());
   std::vector<Extracted> list;

@@ -155,7 +155,7 @@ Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const
   // What a board needs, for programs that a firmware runs.
   std::string firmware;
   if (boards::may_be_firmware(program)) {
-    if (const auto arena = boards::firmware_arena(file, name); arena.ok()) {
+    if (const auto arena = boards::firmware_arena(program); arena.ok()) {
       out.text += fmt::format("firmware arena {} bytes\n", *arena);
       firmware = fmt::format(", \"firmware_arena_bytes\": {}", *arena);
     }

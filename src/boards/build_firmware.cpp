@@ -14,6 +14,7 @@
 #include "contract/errors.h"
 #include "formats/pte/pte_file.h"
 #include "formats/vela/vela.h"
+#include "ir/quoted.h"
 #include "runtime/conversion_kernels.h"
 #include "runtime/method.h"
 #include "tosaic/delegate.h"
@@ -56,12 +57,11 @@ Status check_program(const pte::Program& program, const std::string& name, const
 
 // The product that the program's commands are made for; empty: it has none.
 Result<std::string> product_of(const pte::Program& program, const std::string& name) {
+  const runtime::NamedData data = data_of(program);
   for (const pte::Delegate& delegate : program.plans.front().delegates) {
     runtime::DelegateOptions options;
     options.name = name;
     options.threads = 1;
-    runtime::NamedData data;
-    for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data.joined());
     options.data = &data;
     TOSAIC_TRY(const auto open, runtime::OpenDelegate::open({tosaic_ethos_u_delegate(), "", nullptr},
                                                             delegate.payload.joined(), delegate.specs, options));
@@ -69,15 +69,6 @@ Result<std::string> product_of(const pte::Program& program, const std::string& n
     return device.substr(0, device.find(' '));
   }
   return std::string();
-}
-
-std::string quoted_for_assembler(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
 }
 
 // Of an ELF file for a 32-bit little-endian processor: how many bytes each memory holds.
@@ -135,7 +126,7 @@ Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Bo
     TOSAIC_CHECK(check_kind(program, name));
     if (built.npu.empty()) { TOSAIC_TRY(built.npu, product_of(program, name)); }
     TOSAIC_CHECK(check_program(program, name, built.npu));
-    if (built.arena_bytes == 0) { TOSAIC_TRY(built.arena_bytes, firmware_arena(pte, name)); }
+    if (built.arena_bytes == 0) { TOSAIC_TRY(built.arena_bytes, firmware_arena(program)); }
     TOSAIC_TRY(regions, npu_regions(program));
   } else if (const MemoryRegion* arena = board.find("ARENA"); arena && built.arena_bytes == 0) {
     built.arena_bytes = arena->bytes;
@@ -153,16 +144,15 @@ Result<Built> build_firmware(const Bytes& pte, const std::string& name, const Bo
   TOSAIC_TRY(const Temporary temporary, Temporary::folder());
   const fs::path folder(temporary.path());
   TOSAIC_CHECK(write_file((folder / "model.pte").string(), pte.text()));
-  TOSAIC_CHECK(
-      write_file((folder / "model.S").string(),
-                 fmt::format(".section .tosaic_model,\"a\"\n.balign 16\n"
-                             ".global tosaic_model_start\ntosaic_model_start:\n.incbin {}\n"
-                             ".global tosaic_model_end\ntosaic_model_end:\n"
-                             ".section .rodata.tosaic_npu,\"a\"\n.global tosaic_npu_name\ntosaic_npu_name:\n.asciz {}\n"
-                             ".section .rodata.tosaic_npu_regions,\"a\"\n.balign 4\n"
-                             ".global tosaic_npu_region_bytes\ntosaic_npu_region_bytes:\n.word {}\n",
-                             quoted_for_assembler((folder / "model.pte").string()), quoted_for_assembler(built.npu),
-                             fmt::join(regions, ", "))));
+  TOSAIC_CHECK(write_file(
+      (folder / "model.S").string(),
+      fmt::format(".section .tosaic_model,\"a\"\n.balign 16\n"
+                  ".global tosaic_model_start\ntosaic_model_start:\n.incbin {}\n"
+                  ".global tosaic_model_end\ntosaic_model_end:\n"
+                  ".section .rodata.tosaic_npu,\"a\"\n.global tosaic_npu_name\ntosaic_npu_name:\n.asciz {}\n"
+                  ".section .rodata.tosaic_npu_regions,\"a\"\n.balign 4\n"
+                  ".global tosaic_npu_region_bytes\ntosaic_npu_region_bytes:\n.word {}\n",
+                  text::quoted((folder / "model.pte").string()), text::quoted(built.npu), fmt::join(regions, ", "))));
   std::vector<std::string> command{compiler};
   command.insert(command.end(), board.flags.begin(), board.flags.end());
   for (const std::string& word :

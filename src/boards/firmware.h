@@ -50,7 +50,7 @@ bool may_be_firmware(const pte::Program& program);
 // Of the NPU's memory regions, by number: the most bytes that one of the first method's delegates works in.
 using NpuRegions = std::array<std::uint64_t, 8>;
 Result<NpuRegions> npu_regions(const pte::Program& program);
-// An upper bound of what a firmware's arena needs for the program's first method.
-Result<std::uint64_t> firmware_arena(const Bytes& pte, const std::string& name);
+// An upper bound of what a firmware's arena needs for the program's first method, which there must be.
+Result<std::uint64_t> firmware_arena(const pte::Program& program);
 
 }  // namespace tosaic::boards

@@ -25,12 +25,6 @@ std::uint64_t bytes_of(const pte::TensorValue& tensor) {
   return bytes;
 }
 
-std::map<std::string, Bytes> data_of(const pte::Program& program) {
-  std::map<std::string, Bytes> data;
-  for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data.joined());
-  return data;
-}
-
 // What the NPU works in.
 Result<NpuRegions> regions_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data) {
   TOSAIC_TRY(const vela::Payload payload, vela::read(delegate.payload.joined()));
@@ -66,9 +60,7 @@ bool may_be_firmware(const pte::Program& program) {
                              [](const pte::Delegate& delegate) { return delegate.id == delegate_ids::ethos_u; });
 }
 
-Result<std::uint64_t> firmware_arena(const Bytes& pte, const std::string& name) {
-  TOSAIC_TRY(const pte::Program program, pte::read(pte, name));
-  if (program.plans.empty()) return error("device.methods", "the program has no method").at({name, 0, ""});
+Result<std::uint64_t> firmware_arena(const pte::Program& program) {
   const pte::Plan& plan = program.plans.front();
   const std::map<std::string, Bytes> data = data_of(program);
   std::uint64_t bytes = whole + of_value * plan.values.size() + of_instruction * plan.instructions.size() +

@@ -172,6 +172,12 @@ Status check(const File& file) {
 
 bool is_bpte(const Bytes& file) { return file.size() >= 8 && file.text().substr(4, 2) == "BP"; }
 
+Result<Bytes> program_in(const Bytes& file, const std::string& name) {
+  if (!is_bpte(file)) return file;
+  TOSAIC_TRY(const File bundle, read(file, name));
+  return bundle.program;
+}
+
 Result<File> read(const Bytes& file, const std::string& name) {
   auto found = checked(file);
   if (!found.ok() && found.error().place.file.empty()) found.error().place.file = name;

@@ -23,6 +23,8 @@ bool is_bpte(const Bytes& file);  // of any version
 // The program is a view into `file`, and tensors are where they lie there row-major; others are made that. `name` is
 // for messages. Errors: bpte.version, bpte.corrupt.
 Result<File> read(const Bytes& file, const std::string& name);
+// The .pte in the file, which is one or a bundled program. Errors: those of read.
+Result<Bytes> program_in(const Bytes& file, const std::string& name);
 // Of dtypes that ExecuTorch has, up to 2 GB in all. Errors: bpte.dtype, bpte.size.
 Result<Bytes> write(const File& file);
 

@@ -3,6 +3,7 @@
 // Field meanings: reference schema program.fbs of ExecuTorch 1.5.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -95,6 +96,9 @@ struct Program {
   std::vector<Plan> plans;
   std::vector<NamedData> named_data;
 };
+
+// By key.
+std::map<std::string, Bytes> data_of(const Program& program);
 
 struct WriteOptions {
   std::uint32_t segment_alignment = 128;

@@ -456,4 +456,10 @@ class Reader {
 
 Result<Program> read(const Bytes& file, const std::string& name) { return Reader(file, name).read(); }
 
+std::map<std::string, Bytes> data_of(const Program& program) {
+  std::map<std::string, Bytes> data;
+  for (const NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data.joined());
+  return data;
+}
+
 }  // namespace tosaic::pte
