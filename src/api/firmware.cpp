@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "api/guard.h"
@@ -12,6 +11,7 @@
 #include "api/session_tensors.h"
 #include "base/delegate_ids.h"
 #include "base/size_text.h"
+#include "c_source/names.h"
 #include "pipeline/arguments.h"
 
 namespace tosaic {
@@ -42,11 +42,8 @@ Result<SelfTest> run_here(const Artifact::Impl& artifact, const std::string& met
 }  // namespace
 
 std::string firmware_name(const std::string& model) {
-  std::string name = std::filesystem::path(model).stem().string();
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  if (name.empty()) return "net";
-  return std::isdigit(static_cast<unsigned char>(name[0])) ? "net_" + name : name;
+  const std::string stem = std::filesystem::path(model).stem().string();
+  return stem.empty() ? "net" : c_source::name_in_c(stem, "net_");
 }
 
 Result<std::vector<firmware::SourceFile>> firmware_of(const Artifact::Impl& artifact, const std::string& name) {

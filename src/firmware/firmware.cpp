@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "base/diagnostic.h"
+#include "c_source/names.h"
 #include "c_source/print.h"
 #include "c_source/types.h"
 #include "firmware/npu_source.h"
@@ -19,17 +19,6 @@ namespace {
 using c_source::c_type;
 using c_source::ConstantArray;
 
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
-// What C takes as a name.
-std::string as_name(std::string text) {
-  for (char& c : text)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) text.insert(0, "_");
-  return text;
-}
 std::string without(std::string_view text, std::string_view what) {
   std::string made;
   for (char c : text) made += what.find(c) == std::string_view::npos ? c : ' ';
@@ -64,7 +53,7 @@ class Writer {
       : sources_(sources), options_(options), name_(options.name) {}
 
   Result<std::vector<SourceFile>> files() {
-    if (name_ != as_name(name_))
+    if (name_ != c_source::name_in_c(name_))
       return error("firmware.name", fmt::format("'{}' is no name in C", name_)).hint("choose letters, digits and _");
     for (const MethodSource& source : sources_) TOSAIC_CHECK(print(source));
     gather_constants();
@@ -89,7 +78,7 @@ class Writer {
   Status print(const MethodSource& source) {
     Method method;
     method.source = &source;
-    const std::string prefix = sources_.size() == 1 ? name_ : name_ + "_" + as_name(source.name);
+    const std::string prefix = sources_.size() == 1 ? name_ : name_ + "_" + c_source::name_in_c(source.name);
     method.call = sources_.size() == 1 ? name_ + "_run" : prefix;
     TOSAIC_TRY(method.whole, whole_program(source.outer, source.lowered, !source.npu_payloads.empty(), prefix));
     TOSAIC_TRY(method.printed,
@@ -142,12 +131,12 @@ class Writer {
   }
 
   std::string header() const {
-    const std::string guard = upper(name_) + "_H";
+    const std::string guard = c_source::macro_name(name_) + "_H";
     std::string text = banner("How a program calls the model");
     text += fmt::format(
         "#ifndef {0}\n#define {0}\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n", guard);
-    text += fmt::format("/* Bytes of static memory for activations. */\n#define {}_ARENA_BYTES {}\n\n", upper(name_),
-                        memory_.arena());
+    text += fmt::format("/* Bytes of static memory for activations. */\n#define {}_ARENA_BYTES {}\n\n",
+                        c_source::macro_name(name_), memory_.arena());
     if (!states_.empty())
       text += fmt::format(
           "/* The model has {} states, which stay from run to run. This gives them their first\n   "
@@ -172,7 +161,7 @@ class Writer {
   // Shape, size, and how integers stand for reals.
   std::string about(const Method& m, std::string_view which, std::size_t i, const TensorType& type,
                     const std::string& tensor) const {
-    const std::string stem = fmt::format("{}_{}{}", upper(m.call), which, i);
+    const std::string stem = fmt::format("{}_{}{}", c_source::macro_name(m.call), which, i);
     std::string text = fmt::format("/* {}{}: {} */\n#define {}_ELEMENTS {}\n", which == "IN" ? "in" : "out", i,
                                    without(tensor.empty() ? to_string(type) : tensor + ", " + to_string(type), "*/"),
                                    stem, type.shape.elements());
