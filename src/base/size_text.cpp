@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/size_text.h"
 
+#include <fmt/format.h>
 #include <cctype>
 #include <charconv>
 #include <string_view>
@@ -24,5 +25,7 @@ std::optional<std::uint64_t> parsed_size(const std::string& text, int kilo) {
   if (at != end || number >= 1e18 || number < 1) return std::nullopt;
   return static_cast<std::uint64_t>(number);
 }
+
+std::string kib(double bytes) { return fmt::format("{:.1f} KiB", bytes / 1024); }
 
 }  // namespace tosaic

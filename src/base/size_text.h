@@ -12,4 +12,7 @@ std::optional<std::uint64_t> parsed_size(const std::string& text, int kilo = 100
 // Of boards, whose makers count in 1024s.
 inline std::optional<std::uint64_t> parsed_board_size(const std::string& text) { return parsed_size(text, 1024); }
 
+// "3.8 KiB".
+std::string kib(double bytes);
+
 }  // namespace tosaic

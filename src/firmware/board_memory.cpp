@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "base/size_text.h"
 #include "ir/type.h"
 
 namespace tosaic::firmware {
 namespace {
-
-std::string kib(std::uint64_t bytes) { return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024); }
 
 // Nothing where there is no NPU.
 std::string of_npu(std::string_view what, std::uint64_t bytes) {

@@ -11,8 +11,6 @@
 namespace tosaic {
 namespace {
 
-std::string kib(double bytes) { return fmt::format("{:.1f} KiB", bytes / 1024); }
-
 // Where the tensors of a graph take the most memory, by our own count: what is fused into a command has none.
 struct Peak {
   std::size_t node = 0;
