@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks as C on a Cortex-M55 in QEMU: the four of MLPerf Tiny and a streaming GRU, int8, Helium beside plain C.
+"""Networks as C on a Cortex-M55 in QEMU: the four of MLPerf Tiny and a streaming GRU, int8, Helium next to plain C.
 
     python boards.py --tosaic build/release/bin/tosaic [--output build/bench-boards.md] [--models keyword_spotting ...]
 

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Where they may be, first to last.
-std::vector<fs::path> places(const std::string& asked) {
+std::vector<fs::path> candidates(const std::string& asked) {
   if (!asked.empty()) return {asked};
   std::vector<fs::path> list;
   if (const std::string chosen = environment_variable("TOSAIC_DEVICE"); !chosen.empty()) list.emplace_back(chosen);
@@ -29,8 +29,8 @@ std::vector<fs::path> places(const std::string& asked) {
 
 std::optional<fs::path> find_libraries(const std::vector<fs::path>& list) {
   std::error_code failure;
-  for (const fs::path& place : list)
-    if (fs::is_regular_file(place / "libtosaic_firmware.a", failure)) return fs::weakly_canonical(place, failure);
+  for (const fs::path& folder : list)
+    if (fs::is_regular_file(folder / "libtosaic_firmware.a", failure)) return fs::weakly_canonical(folder, failure);
   return std::nullopt;
 }
 
@@ -55,14 +55,14 @@ const MemoryRegion* Board::find(std::string_view region) const {
 }
 
 Result<Board> find_board(const std::string& name, const std::string& libraries) {
-  const auto list = places(libraries);
+  const auto list = candidates(libraries);
   const auto root = find_libraries(list);
   if (!root) {
     Diagnostic why =
         error("device.libraries", "the libraries for boards are not here")
             .hint("build them in a checkout of tosaic: `make device`; or name their folder: --libraries DIR");
-    for (const fs::path& place : list)
-      why.notes.push_back(fmt::format("looked in {}", place.lexically_normal().string()));
+    for (const fs::path& folder : list)
+      why.notes.push_back(fmt::format("looked in {}", folder.lexically_normal().string()));
     return why;
   }
   Board board;

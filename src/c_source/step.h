@@ -30,7 +30,7 @@ struct Planning : plan::Uses {
   std::vector<plan::Alias> aliases;
   std::vector<std::pair<TensorType, Bytes>> made_constants;  // values behind those of the graph
   std::vector<Printed> bodies;                               // of control flow
-  std::uint64_t loop_bytes = 0;                              // of what a turn of a loop makes, beside the arena
+  std::uint64_t loop_bytes = 0;                              // of what a turn of a loop makes, in addition to the arena
 
   Planning(const Graph& g, std::string of, Kernels calls)
       : Uses(g), name(std::move(of)), kernels(calls), taken(g.nodes.size(), false) {}

@@ -10,28 +10,28 @@
 namespace tosaic::runtime {
 namespace {
 
-// The arguments behind the tensor: scale, zero point, least and most code, dtype.
-struct Codes {
+// The arguments behind the tensor: scale, zero point, least and most value, dtype.
+struct Quantisation {
   float scale = 1;
   std::int64_t zero = 0, least = 0, most = 0;
 };
 
 class QuantiseKernel : public Kernel {
  public:
-  QuantiseKernel(std::int32_t from, std::int32_t to, double scale, const Codes& codes)
-      : from_(from), to_(to), codes_(codes) {
-    codes_.scale = static_cast<float>(1 / scale);
+  QuantiseKernel(std::int32_t from, std::int32_t to, double scale, const Quantisation& quantisation)
+      : from_(from), to_(to), quantisation_(quantisation) {
+    quantisation_.scale = static_cast<float>(1 / scale);
   }
   Status run(Cells& cells) override {
     const TensorCell &from = cells[at(from_)].tensor, &to = cells[at(to_)].tensor;
     const auto* x = static_cast<const float*>(from.data);
     const auto count = static_cast<std::size_t>(from.type.shape.elements());
-    const auto least = static_cast<float>(codes_.least - codes_.zero),
-               most = static_cast<float>(codes_.most - codes_.zero);
+    const auto least = static_cast<float>(quantisation_.least - quantisation_.zero),
+               most = static_cast<float>(quantisation_.most - quantisation_.zero);
     for (std::size_t i = 0; i < count; ++i) {
-      const float code = x[i] * codes_.scale;
-      const float rounded = std::isnan(code) ? 0 : std::nearbyint(std::clamp(code, least, most));
-      store_integer(to.type.dtype, to.data, i, static_cast<std::int64_t>(rounded) + codes_.zero);
+      const float scaled = x[i] * quantisation_.scale;
+      const float rounded = std::isnan(scaled) ? 0 : std::nearbyint(std::clamp(scaled, least, most));
+      store_integer(to.type.dtype, to.data, i, static_cast<std::int64_t>(rounded) + quantisation_.zero);
     }
     return {};
   }
@@ -41,23 +41,23 @@ class QuantiseKernel : public Kernel {
 
  private:
   std::int32_t from_, to_;
-  Codes codes_;
+  Quantisation quantisation_;
 };
 
 class DequantiseKernel : public Kernel {
  public:
-  DequantiseKernel(std::int32_t from, std::int32_t to, double scale, const Codes& codes)
-      : from_(from), to_(to), codes_(codes) {
-    codes_.scale = static_cast<float>(scale);
+  DequantiseKernel(std::int32_t from, std::int32_t to, double scale, const Quantisation& quantisation)
+      : from_(from), to_(to), quantisation_(quantisation) {
+    quantisation_.scale = static_cast<float>(scale);
   }
   Status run(Cells& cells) override {
     const TensorCell &from = cells[at(from_)].tensor, &to = cells[at(to_)].tensor;
     auto* x = static_cast<float*>(to.data);
     const auto count = static_cast<std::size_t>(from.type.shape.elements());
-    const auto zero = static_cast<float>(codes_.zero);
+    const auto zero = static_cast<float>(quantisation_.zero);
     for (std::size_t i = 0; i < count; ++i) {
-      const auto code = static_cast<float>(element_as_integer(from.type.dtype, from.data, i));
-      x[i] = (code - zero) * codes_.scale;
+      const auto quantised = static_cast<float>(element_as_integer(from.type.dtype, from.data, i));
+      x[i] = (quantised - zero) * quantisation_.scale;
     }
     return {};
   }
@@ -67,7 +67,7 @@ class DequantiseKernel : public Kernel {
 
  private:
   std::int32_t from_, to_;
-  Codes codes_;
+  Quantisation quantisation_;
 };
 
 Result<std::unique_ptr<Kernel>> make(const KernelContext& context, const pte::KernelCall& call, const Cells& cells) {
@@ -89,11 +89,11 @@ Result<std::unique_ptr<Kernel>> make(const KernelContext& context, const pte::Ke
   if (!scale || !number(2) || !number(3) || !number(4) || y.constant || x.type.shape != y.type.shape ||
       x.dim_order != y.dim_order)
     return wrong();
-  const Codes codes{1, *number(2), *number(3), *number(4)};
-  const DType real = quantises ? x.type.dtype : y.type.dtype, code = quantises ? y.type.dtype : x.type.dtype;
-  if (real != DType::f32 || !is_integer(code)) return wrong();
-  if (quantises) return std::unique_ptr<Kernel>(std::make_unique<QuantiseKernel>(from, to, *scale, codes));
-  return std::unique_ptr<Kernel>(std::make_unique<DequantiseKernel>(from, to, *scale, codes));
+  const Quantisation quantisation{1, *number(2), *number(3), *number(4)};
+  const DType real = quantises ? x.type.dtype : y.type.dtype, integer = quantises ? y.type.dtype : x.type.dtype;
+  if (real != DType::f32 || !is_integer(integer)) return wrong();
+  if (quantises) return std::unique_ptr<Kernel>(std::make_unique<QuantiseKernel>(from, to, *scale, quantisation));
+  return std::unique_ptr<Kernel>(std::make_unique<DequantiseKernel>(from, to, *scale, quantisation));
 }
 
 }  // namespace

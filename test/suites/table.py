@@ -161,7 +161,7 @@ def table(o):
 
         bench("bench", "bench", "tosaic beside its peers, one table", o.build("release", "in_process")),
         bench("bench-ethosu", "ethos_u", "Vela's estimates for our TOSA and for ExecuTorch's, every model"),
-        bench("bench-boards", "boards", "networks as C on a Cortex-M55 in QEMU: instructions, flash and RAM, Helium beside plain C",
+        bench("bench-boards", "boards", "networks as C on a Cortex-M55 in QEMU: instructions, flash and RAM, Helium next to plain C",
               o.make("packages-BARE", "compile")),
         bench("bench-vgf", "vgf", "VGF files and their making, beside Arm's model converter and ExecuTorch's flow"),
         bench("bench-vulkan", "vulkan", "compute shaders on this machine's Vulkan device, beside ncnn's from PyPI"),

@@ -8,7 +8,7 @@ namespace tosaic {
 // Before any file is opened: a file must never get the number of a closed standard stream, or what is printed would
 // go into it. Writing into a pipe that nobody reads, or beyond a limit, becomes an error instead of a signal.
 void guard_streams();
-// A person reads what is said.
+// A person reads it.
 bool stderr_is_terminal();
 // On stderr. What cannot be said there is lost.
 void say(std::string_view text);
