@@ -10,7 +10,7 @@ cd "$out"
 
 show() { echo; echo "\$ tosaic $*"; "$tosaic" "$@"; }
 
-cp "$here"/digits.pt2 "$here"/digits_samples.npz "$here"/digit.npy .
+cp "$here"/digits.pt2 "$here"/digits_samples.npz "$here"/digits_test.npz "$here"/digit.npy .
 show compile digits.pt2 --target tosa-fp -o digits_fp.pte
 show compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digits.pte
 show explain digits.pt2 --target tosa-int
@@ -28,6 +28,5 @@ show run digits_vulkan.pte --input digit.npy --output-dir on_shaders --repeat 20
 cmp one/output_0.npy on_shaders/output_0.npy
 echo "  the Vulkan device and the CPU give the same bytes, by either of both files"
 show run digits.vgf --device vulkan
-
-echo
-python3 "$here/accuracy.py" "$tosaic" "$here" .
+show evaluate digits.pte --data digits_test.npz --float digits.pt2 --worst 3
+show evaluate digits_u55.pte --data digits_test.npz

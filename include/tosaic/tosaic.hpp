@@ -12,9 +12,11 @@
 
 #include "tosaic/bundle.hpp"
 #include "tosaic/compile.hpp"
+#include "tosaic/evaluation.hpp"
 #include "tosaic/files.hpp"
 #include "tosaic/program.hpp"
 #include "tosaic/session.hpp"
+#include "tosaic/sweep.hpp"
 
 namespace tosaic {
 

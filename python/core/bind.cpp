@@ -126,6 +126,8 @@ NB_MODULE(_core, m) {
   bind_program(m);
   bind_compile(m);
   bind_session(m);
+  bind_evaluate(m);
+  bind_sweep(m);
   bind_bundle(m);
   bind_tosa(m);
   m.def(

@@ -22,6 +22,8 @@ void bind_descriptions(nb::module_& m);
 void bind_program(nb::module_& m);
 void bind_compile(nb::module_& m);
 void bind_session(nb::module_& m);
+void bind_evaluate(nb::module_& m);
+void bind_sweep(nb::module_& m);
 void bind_bundle(nb::module_& m);
 void bind_tosa(nb::module_& m);
 

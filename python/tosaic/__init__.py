@@ -17,13 +17,15 @@ from ._compile import compare, compile, explain, plan, supports, tune
 from ._core import Argument, CaseOutcome, Diagnostic, Dimension, NodeVerdict, NpuEstimate, NpuLayer, OperatorInfo
 from ._core import OptionInfo, TargetInfo, TensorInfo, explain_error, operators, targets
 from ._errors import CompileWarning, Error
+from ._evaluation import Evaluation
 from ._lowering import lowering
 from ._program import Program
 from ._session import OperationTime, Session, load
+from ._sweep import Sweep, sweep
 from ._tuning import Tuning
 
 __version__ = _core.version()
-__all__ = ["Argument", "Artifact", "CaseOutcome", "Comparison", "CompileWarning", "Diagnostic", "Dimension", "Error", "Explanation",
-           "NodeVerdict", "NpuEstimate", "NpuLayer", "OperationTime", "OperatorInfo", "OptionInfo", "Program", "Session", "Summary",
-           "TargetInfo", "TensorInfo", "Tuning", "check", "compare", "compile", "explain", "explain_error", "load", "lowering",
-           "operators", "plan", "supports", "targets", "tosa", "tune"]
+__all__ = ["Argument", "Artifact", "CaseOutcome", "Comparison", "CompileWarning", "Diagnostic", "Dimension", "Error", "Evaluation",
+           "Explanation", "NodeVerdict", "NpuEstimate", "NpuLayer", "OperationTime", "OperatorInfo", "OptionInfo", "Program",
+           "Session", "Summary", "Sweep", "TargetInfo", "TensorInfo", "Tuning", "check", "compare", "compile", "explain", "explain_error", "load", "lowering",
+           "operators", "plan", "supports", "sweep", "targets", "tosa", "tune"]

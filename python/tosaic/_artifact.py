@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
     from ._comparison import Comparison
+    from ._evaluation import Evaluation
 
 
 class Summary:
@@ -223,6 +224,44 @@ class Artifact:
             raise Error(code="compare.calibration", message="it is not known how the artifact was compiled",
                         help="tosaic.compare(model, ..., calibration=[...])")
         return self._compared(samples, labels, progress, on_device)
+
+    def evaluate(self, dataset: Any, metric: Callable[..., Any] | None = None, *, labels: Any = None, floats: bool = True,
+                 device: str = "auto", workers: int = 0, limit: int = 0, worst: int = 10,
+                 progress: bool | None = None) -> Evaluation:
+        """Runs a whole data set, several samples at once, next to the program in floats: how often it is right, how far it
+        is from floats, which samples are worst, and how fast it is. States are reset between samples.
+
+        Args:
+            dataset: samples, or (sample, label): a data set of PyTorch's, a loader, any iterable; samples are calls of the
+                module as `calibration` of `compile` has them, a loader's batches are taken apart. A label says which element
+                along the last axis of the first output should be the largest; several are those of the output's rows;
+                negative ones do not count. Of a data set with indices a sample that raises is left out, with a
+                `CompileWarning`. Or the path of a .npz, a .npy or a folder, as `tosaic evaluate --data` takes it.
+            metric: metric(outputs, label), or metric(outputs) where there are no labels: a number for one sample's outputs,
+                which come as the module returns them. Its mean is told, for both programs.
+            labels: an iterable of labels, of a data set without; or the path of a file, of a path.
+            floats: run the program in floats, too.
+            device: as of `session`.
+            workers: samples that run at once; 0: as many as there are cores, on a Vulkan device 1.
+            limit: samples at most; 0: all.
+            worst: how many samples to name.
+            progress: a bar; None: where somebody looks.
+
+        Raises:
+            Error: evaluate.*, and what `run` raises.
+        """
+        from ._evaluation import evaluate
+
+        own = self.session(device=device, threads=1)
+        beside = None
+        if floats:
+            first = self._program.methods[0]
+            core, said = _core.Session.of_program(self._program._core,
+                                                  session_options("cpu", first, "auto", "", 1, None))
+            tell(said)
+            beside = Session(core, *self._program._trees(), self._program.inputs,
+                             {m["name"]: m["written_inputs"] for m in self._program._core.methods}[first])
+        return evaluate(own, beside, self._program, dataset, metric, labels, workers, limit, worst, progress)
 
     def __repr__(self) -> str:
         return f"<tosaic.Artifact {self.summary}>"

@@ -76,9 +76,13 @@ class Session:
         given = self._core.run(described)
         for write, content in zip(writers, given):
             write(*content)
-        results = [make(*r) if type(r) is tuple else r for r in given[self._written :]]
         del alive  # until here
-        return self._result.unflatten(results)
+        return self._returned(given, make)
+
+    def _returned(self, given: list[Any], make: Any = None) -> Any:
+        """What the core gave, as the module returns it."""
+        make = make or maker_for([])
+        return self._result.unflatten([make(*r) if type(r) is tuple else r for r in given[self._written :]])
 
     __call__ = run
 

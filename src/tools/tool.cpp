@@ -153,6 +153,8 @@ void add_commands(CLI::App& app, Tool& tool) {
   add_run(app, tool);
   add_explain(app, tool);
   add_compare(app, tool);
+  add_evaluate(app, tool);
+  add_sweep(app, tool);
   add_tune(app, tool);
   add_inspect(app, tool);
   add_extract(app, tool);

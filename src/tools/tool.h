@@ -42,6 +42,8 @@ void add_run(CLI::App& app, Tool& tool);
 void list_vulkan_devices(Tool& tool);  // for run --list-devices
 void add_explain(CLI::App& app, Tool& tool);
 void add_compare(CLI::App& app, Tool& tool);
+void add_evaluate(CLI::App& app, Tool& tool);
+void add_sweep(CLI::App& app, Tool& tool);
 void add_tune(CLI::App& app, Tool& tool);
 void add_inspect(CLI::App& app, Tool& tool);
 void add_extract(CLI::App& app, Tool& tool);

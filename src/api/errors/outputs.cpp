@@ -13,6 +13,7 @@ ErrorFamily usage() {
           "error[usage.missing]: --target needs a value before -o",
           {
               {"calibrate", "one of several samples names no method", "write METHOD=FILE for each"},
+              {"ending", "the file's ending says nothing of its content", "use one of those that the error names"},
               {"extra", "there is an argument too many"},
               {"missing", "an argument or a value is missing"},
               {"models", "one of several programs names no method", "write METHOD=FILE for each"},

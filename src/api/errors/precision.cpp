@@ -70,6 +70,42 @@ ErrorFamily compare() {
       }};
 }
 
+ErrorFamily evaluate() {
+  return {
+      "evaluate",
+      "a program cannot be run on a data set",
+      "the data are arrays as the program takes them, the labels whole numbers that count its classes from 0",
+      "$ tosaic evaluate digits.pte --data samples.npz\n"
+      "samples.npz: error[evaluate.data]: the samples for input 'x' are 128x28x28xf32, the program takes 1x8x8x1xf32",
+      {
+          {"alone", "neither labels nor floats say what is right", "give --labels, or --float with the model's .pt2"},
+          {"data", "the data do not fit the program's inputs",
+           "name the arrays after the inputs, with the samples along a first axis"},
+          {"labels", "labels do not belong to the samples, or to the first output",
+           "give one integer to each sample, or to each row of its first output, counted from 0"},
+          {"metric", "the metric gives no number", "return a float for one sample"},
+          {"nothing", "the data set holds no sample", "give one at least"},
+          {"outputs", "the program and its floats give unlike results",
+           "hold a program against the .pt2 that it was compiled from"},
+          {"skipped", "a file or sample of the data set cannot be read; the others count",
+           "repair it, or take it away"},
+      }};
+}
+
+ErrorFamily sweep() {
+  return {"sweep",
+          "a model is not compiled for what is asked for",
+          "name targets and precisions that there are",
+          "$ tosaic sweep digits.pt2 --targets vgf --precision fp16\n"
+          "error[sweep.nothing]: no target that is asked for has a precision that is asked for",
+          {
+              {"nothing", "the targets have none of the precisions", "leave --precision or --targets out"},
+              {"precision", "there is no such precision", "int8, int16x8, int4, float or fp16"},
+              {"program", "a program that was read before cannot be sent to other processes",
+               "give the path, the bytes or the module that it was made of"},
+          }};
+}
+
 ErrorFamily tune() {
   return {"tune",
           "no mixed precision can be chosen",
@@ -170,7 +206,7 @@ ErrorFamily quantizer() {
 }  // namespace
 
 std::vector<ErrorFamily> errors_of_precision() {
-  return {calibrate(), compare(), plan(), quantise(), quantizer(), tune()};
+  return {calibrate(), compare(), evaluate(), plan(), quantise(), quantizer(), sweep(), tune()};
 }
 
 }  // namespace tosaic

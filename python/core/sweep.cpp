@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sweep's points one by one, for whoever spreads them: rows and points cross processes.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/tuple.h>
+
+#include "bind.h"
+
+namespace tosaic::python {
+namespace {
+
+using Described = std::map<std::string, std::vector<std::string>>;
+using PointState = std::tuple<std::string, std::string, std::string, Described>;
+using RowState = std::tuple<std::string, std::string, std::string, std::string, std::vector<std::size_t>,
+                            std::vector<std::optional<double>>, bool>;
+
+std::vector<OwnedTensor> copied(nb::handle described) {
+  std::vector<OwnedTensor> tensors;
+  for (const InputTensor& x : all_lent(described)) {
+    std::size_t bytes = storage_size(x.dtype);
+    for (const std::int64_t size : x.sizes) bytes *= static_cast<std::size_t>(size);
+    tensors.push_back({x.dtype, x.sizes, Bytes::copy(x.data, bytes)});
+  }
+  return tensors;
+}
+
+using TensorState = std::tuple<std::string, std::vector<std::int64_t>, nb::bytes>;
+using SampleState = std::vector<TensorState>;
+using LabelledState = std::tuple<SampleState, std::vector<std::int64_t>, std::string>;
+using DataState = std::tuple<std::vector<SampleState>, std::vector<LabelledState>>;
+
+SampleState state_of(const std::vector<OwnedTensor>& sample) {
+  SampleState state;
+  for (const OwnedTensor& t : sample) state.emplace_back(std::string(name_of(t.dtype)), t.sizes, bytes_of(t.data));
+  return state;
+}
+std::vector<OwnedTensor> sample_of(const SampleState& state) {
+  std::vector<OwnedTensor> sample;
+  for (const auto& [dtype, sizes, content] : state)
+    sample.push_back({*dtype_named(dtype), sizes, Bytes::copy(content.data(), content.size())});
+  return sample;
+}
+
+// From iterators of (owners, described) and of (owners, described, labels, name), or paths.
+SweepData data_of(const Program& program, const nb::object& calibration, const nb::object& evaluation,
+                  const std::string& labels, std::size_t limit, std::vector<Diagnostic>& said) {
+  SweepData data;
+  SampleSource stored;
+  LabelledSamples files;
+  const bool iterates = !calibration.is_none() && !nb::isinstance<nb::str>(calibration);
+  if (nb::isinstance<nb::str>(calibration))
+    stored = value_of(read_samples(nb::cast<std::string>(calibration), program));
+  if (nb::isinstance<nb::str>(evaluation))
+    files = value_of(open_data_set(nb::cast<std::string>(evaluation), labels, tensor_inputs(program),
+                                   [&](const Diagnostic& d) { said.push_back(d); }));
+  if (iterates) stored = [](std::vector<InputTensor>&) -> Result<bool> { return false; };
+  data = value_of(unlocked([&] { return sweep_data(program, stored, files, limit); }));
+  if (iterates)
+    for (nb::handle sample : calibration) data.calibration.push_back(copied(sample[1]));
+  if (!evaluation.is_none() && !nb::isinstance<nb::str>(evaluation))
+    for (nb::handle sample : evaluation) {
+      if (limit && data.evaluation.size() == limit) break;
+      data.evaluation.push_back(
+          {copied(sample[1]), nb::cast<std::vector<std::int64_t>>(sample[2]), nb::cast<std::string>(sample[3])});
+    }
+  return data;
+}
+
+RowState state_of(const SweepRow& r) {
+  return {r.target,
+          r.precision,
+          r.memory_mode,
+          r.problem,
+          {r.nodes, r.delegated, r.delegates, r.macs_per_cycle, r.program_bytes},
+          {r.cycles, r.inferences_per_second, r.sram_bytes, r.flash_bytes, r.db, r.right, r.right_in_floats, r.seconds},
+          r.best};
+}
+SweepRow row_of(const RowState& state) {
+  SweepRow r;
+  const auto& [target, precision, memory_mode, problem, counts, numbers, best] = state;
+  r.target = target;
+  r.precision = precision;
+  r.memory_mode = memory_mode;
+  r.problem = problem;
+  r.nodes = counts.at(0), r.delegated = counts.at(1), r.delegates = counts.at(2), r.macs_per_cycle = counts.at(3);
+  r.program_bytes = counts.at(4);
+  r.cycles = numbers.at(0), r.inferences_per_second = numbers.at(1), r.sram_bytes = numbers.at(2);
+  r.flash_bytes = numbers.at(3), r.db = numbers.at(4), r.right = numbers.at(5), r.right_in_floats = numbers.at(6);
+  r.seconds = numbers.at(7).value_or(0);
+  r.best = best;
+  return r;
+}
+
+}  // namespace
+
+void bind_sweep(nb::module_& m) {
+  nb::class_<SweepPoint>(m, "SweepPoint", "A program to be compiled.")
+      .def_ro("target", &SweepPoint::target, "\"ethos-u55-128\".")
+      .def_ro("precision", &SweepPoint::precision, "\"int8\".")
+      .def_ro("memory_mode", &SweepPoint::memory_mode, "Vela's name; empty: the product's own.")
+      .def("__getstate__",
+           [](const SweepPoint& p) {
+             Described options(p.options.all().begin(), p.options.all().end());
+             return PointState(p.target, p.precision, p.memory_mode, std::move(options));
+           })
+      .def("__setstate__", [](SweepPoint& p, const PointState& state) {
+        Options options;
+        for (const auto& [name, values] : std::get<3>(state)) options.set(name, values);
+        new (&p) SweepPoint{std::get<0>(state), std::get<1>(state), std::get<2>(state), std::move(options)};
+      });
+  nb::class_<SweepRow>(m, "SweepRow", "What became of one.")
+      .def_ro("best", &SweepRow::best, "Is it on the Pareto front?")
+      .def("__getstate__", &state_of)
+      .def("__setstate__", [](SweepRow& row, const RowState& state) { new (&row) SweepRow(row_of(state)); });
+  m.def(
+      "sweep_points",
+      [](const std::vector<std::string>& targets, const std::vector<std::string>& precisions,
+         const std::vector<std::string>& memory_modes, const nb::dict& options) {
+        return value_of(sweep_points({targets, precisions, memory_modes, options_of(options)}));
+      },
+      nb::arg("targets"), nb::arg("precisions"), nb::arg("memory_modes"), nb::arg("options"),
+      nb::sig("def sweep_points(targets: collections.abc.Sequence[str], precisions: collections.abc.Sequence[str], "
+              "memory_modes: collections.abc.Sequence[str], options: dict[str, list[str]]) -> list[SweepPoint]"),
+      "What is to be compiled.");
+  nb::class_<SweepData>(m, "SweepData", "Samples in memory.")
+      .def("__getstate__",
+           [](const SweepData& data) {
+             DataState state;
+             for (const auto& sample : data.calibration) std::get<0>(state).push_back(state_of(sample));
+             for (const LabelledSample& s : data.evaluation)
+               std::get<1>(state).emplace_back(state_of(s.inputs), s.labels, s.name);
+             return state;
+           })
+      .def("__setstate__", [](SweepData& data, const DataState& state) {
+        new (&data) SweepData();
+        for (const SampleState& sample : std::get<0>(state)) data.calibration.push_back(sample_of(sample));
+        for (const auto& [sample, labels, name] : std::get<1>(state))
+          data.evaluation.push_back({sample_of(sample), labels, name});
+      });
+  m.def(
+      "sweep_data",
+      [](const Program& program, nb::object calibration, nb::object evaluation, const std::string& labels,
+         std::size_t limit) {
+        std::vector<Diagnostic> said;
+        SweepData data = data_of(program, calibration, evaluation, labels, limit, said);
+        return nb::make_tuple(std::move(data), said);
+      },
+      nb::arg("program"), nb::arg("calibration").none(), nb::arg("evaluation").none(), nb::arg("labels"),
+      nb::arg("limit"),
+      nb::sig(
+          "def sweep_data(program: Program, calibration: collections.abc.Iterator[tuple[list[object], list[tuple[int, "
+          "str, tuple[int, ...], tuple[int, ...] | None]]]] | str | None, evaluation: "
+          "collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | "
+          "None]], list[int], str]] | str | None, labels: str, limit: int) -> tuple[SweepData, list[Diagnostic]]"),
+      "Dense samples copied into memory, or read from files, and what was said.");
+  m.def(
+      "measure_point",
+      [](const Program& program, const SweepPoint& point, const SweepData& data) {
+        return unlocked([&] { return measure_point(program, point, data); });
+      },
+      nb::arg("program"), nb::arg("point"), nb::arg("data"), "Compiled and run here.");
+  m.def(
+      "sweep_marked",
+      [](std::vector<SweepRow> rows, double hertz) {
+        if (hertz > 0) set_clock(rows, hertz);
+        mark_best(rows);
+        return rows;
+      },
+      nb::arg("rows"), nb::arg("hertz"), "The rows with the Pareto front marked; 0 Hz: at Vela's clock.");
+  m.def("sweep_text", &sweep_text, nb::arg("model"), nb::arg("rows"), "As a table.");
+  m.def("sweep_json", &sweep_json, nb::arg("model"), nb::arg("rows"), "All of it.");
+  m.def("sweep_csv", &sweep_csv, nb::arg("rows"), "For spreadsheets.");
+  m.def("sweep_html", &sweep_html, nb::arg("model"), nb::arg("rows"), "As a page that sorts.");
+}
+
+}  // namespace tosaic::python

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// The points of a sweep, and what becomes of each.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <simdjson.h>
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstring>
+#include <mutex>
+
+#include "api/guard.h"
+#include "api/strided.h"
+#include "base/system/clock.h"
+#include "base/system/thread_pool.h"
+#include "tosaic/sweep.hpp"
+#include "tosaic/tosaic.hpp"
+
+namespace tosaic {
+namespace {
+
+bool has_option(const TargetInfo& target, std::string_view name) {
+  return std::ranges::any_of(target.options, [&](const OptionInfo& option) { return option.name == name; });
+}
+bool takes_floats(const TargetInfo& target) { return target.tosa_spec.find("FP") != std::string::npos; }
+
+// A precision as options, and the targets that have it.
+struct Precision {
+  const char* name;
+  std::vector<std::pair<const char*, const char*>> options;
+  bool (*is_of)(const TargetInfo& target);
+  bool usual_of_floats, usual_of_integers;
+};
+const std::vector<Precision>& precisions() {
+  const auto any = [](const TargetInfo&) { return true; };
+  static const std::vector<Precision> all{{"int8", {{"quantize", "int8"}}, any, true, true},
+                                          {"int16x8", {{"quantize", "int16x8"}}, any, false, true},
+                                          {"int4", {{"quantize", "int8"}, {"weights", "int4"}}, any, false, false},
+                                          {"float", {}, takes_floats, true, false},
+                                          {"fp16",
+                                           {{"vulkan-precision", "fp16"}},
+                                           [](const TargetInfo& t) { return has_option(t, "vulkan-precision"); },
+                                           false,
+                                           false}};
+  return all;
+}
+
+Result<std::vector<const TargetInfo*>> chosen_targets(const std::vector<std::string>& asked) {
+  std::vector<const TargetInfo*> chosen;
+  const auto take = [&](const TargetInfo& target) {
+    if (std::ranges::find(chosen, &target) == chosen.end()) chosen.push_back(&target);
+  };
+  if (asked.empty()) {
+    for (const TargetInfo& target : targets())
+      if (target.family == "Ethos-U" || target.name == "cortex-m55" || target.name == "vulkan") take(target);
+    return chosen;
+  }
+  for (const std::string& name : asked) {
+    const auto exact = std::ranges::find(targets(), name, &TargetInfo::name);
+    const std::size_t before = chosen.size();
+    for (const TargetInfo& target : targets())
+      if (exact != targets().end() ? &target == &*exact : !name.empty() && target.name.starts_with(name)) take(target);
+    if (chosen.size() == before && exact == targets().end()) {
+      std::vector<std::string> names;
+      for (const TargetInfo& target : targets()) names.push_back(target.name);
+      return error("target.unknown", fmt::format("there is no target '{}', and none begins so", name))
+          .hint(fmt::format("the targets are {}", fmt::join(names, ", ")));
+    }
+  }
+  return chosen;
+}
+
+// Vela's own, of which each product takes some.
+const char* const memory_modes[] = {"Sram_Only", "Shared_Sram", "Dedicated_Sram_256KB", "Dedicated_Sram_384KB",
+                                    "Dedicated_Sram_512KB"};
+
+std::vector<std::string> modes_for(const TargetInfo& target, const SweepQuestion& asked) {
+  if (!has_option(target, "memory-mode")) return {""};
+  std::vector<std::string> modes;
+  const auto take = [&](const std::string& mode) {
+    if (std::ranges::find(modes, mode) == modes.end()) modes.push_back(mode);
+  };
+  for (const std::string& mode : asked.memory_modes) {
+    if (mode == "own")
+      take("");
+    else if (mode != "all")
+      take(mode);
+    else
+      for (const char* name : memory_modes) take(name);
+  }
+  if (modes.empty()) modes.emplace_back();
+  return modes;
+}
+
+Options options_for(const TargetInfo& target, const Precision& precision, const std::string& mode,
+                    const Options& given) {
+  Options options;
+  for (const auto& [name, values] : given.all()) {
+    const bool general =
+        std::ranges::any_of(compile_options(), [&, &key = name](const OptionInfo& o) { return o.name == key; });
+    if (general || has_option(target, name)) options.set(name, values);
+  }
+  for (const auto& [name, value] : precision.options) options.set(name, value);
+  if (!mode.empty()) options.set("memory-mode", mode);
+  return options;
+}
+
+// A copy, dense.
+OwnedTensor owned(const InputTensor& x) {
+  std::size_t count = 1;
+  for (const std::int64_t size : x.sizes) count *= static_cast<std::size_t>(size);
+  const std::size_t each = storage_size(x.dtype);
+  if (x.strides.empty()) return {x.dtype, x.sizes, Bytes::copy(x.data, count * each)};
+  std::byte* to = nullptr;
+  Bytes data = Bytes::fresh(count * each, to);
+  for_each_strided(x.sizes, x.strides, [&](std::size_t i, std::int64_t offset) {
+    std::memcpy(to + i * each, static_cast<const std::byte*>(x.data) + offset * static_cast<std::int64_t>(each), each);
+  });
+  return {x.dtype, x.sizes, std::move(data)};
+}
+
+// "512" of ethos-u65-512.
+std::size_t macs_of(const TargetInfo& target) {
+  const std::size_t dash = target.name.rfind('-');
+  std::size_t macs = 0;
+  if (target.family == "Ethos-U")
+    std::from_chars(target.name.data() + dash + 1, target.name.data() + target.name.size(), macs);
+  return macs;
+}
+
+double sum(const std::vector<NpuEstimate>& estimates, double NpuEstimate::*member) {
+  double total = 0;
+  for (const NpuEstimate& e : estimates) total += e.*member;
+  return total;
+}
+double most(const std::vector<NpuEstimate>& estimates, double NpuEstimate::*member) {
+  double found = 0;
+  for (const NpuEstimate& e : estimates) found = std::max(found, e.*member);
+  return found;
+}
+
+// Several delegates run one after the other, in the same memory.
+void add_estimates(const std::vector<NpuEstimate>& estimates, SweepRow& row) {
+  if (estimates.empty()) return;
+  if (row.memory_mode.empty()) row.memory_mode = estimates[0].memory_mode;
+  row.cycles = sum(estimates, &NpuEstimate::cycles);
+  double seconds = 0;
+  for (const NpuEstimate& e : estimates)
+    if (e.inferences_per_second > 0) seconds += 1 / e.inferences_per_second;
+  if (seconds > 0) row.inferences_per_second = 1 / seconds;
+  row.sram_bytes = most(estimates, &NpuEstimate::sram_bytes);
+  row.flash_bytes = sum(estimates, &NpuEstimate::flash_bytes) + sum(estimates, &NpuEstimate::dram_bytes);
+}
+
+// Of C: what memory.json says.
+void add_memory(const Artifact& artifact, SweepRow& row) {
+  const auto files = artifact.firmware();
+  if (!files.ok()) {
+    row.problem = one_line(files.error());
+    return;
+  }
+  const auto found = std::ranges::find_if(*files, [](const auto& file) { return file.first.ends_with("memory.json"); });
+  if (found == files->end()) return;
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  if (parser.parse(found->second).get(root)) return;
+  const auto added = [&](const char* part) {
+    double total = 0;
+    simdjson::dom::object members;
+    if (root[part].get(members)) return total;
+    for (const auto& [name, bytes] : members)
+      if (double value = 0; !bytes.get(value)) total += value;
+    return total;
+  };
+  row.flash_bytes = added("flash");
+  row.sram_bytes = added("ram");
+}
+
+Result<Evaluated> run_against_floats(const Program& program, const Artifact& artifact, const SweepData& data,
+                                     const std::function<bool()>& cancelled) {
+  SessionOptions one_thread;
+  one_thread.threads = 1;
+  one_thread.method = program.methods().at(0).name;
+  TOSAIC_TRY(const Session session, Session::load(artifact, one_thread));
+  TOSAIC_TRY(const Session floats, Session::load(program, one_thread));
+  LabelledSamples samples;
+  std::size_t at = 0;
+  samples.next = [&](LabelledSample& sample) -> Result<bool> {
+    if (!data.evaluation.empty()) {
+      if (at == data.evaluation.size()) return false;
+      sample = data.evaluation[at++];
+      return true;
+    }
+    if (at == std::min<std::size_t>(data.calibration.size(), 8)) return false;
+    sample = {data.calibration[at], {}, fmt::format("sample {}", at)};
+    ++at;
+    return true;
+  };
+  EvaluateOptions how;
+  how.workers = 1;
+  how.worst = 0;
+  how.cancelled = cancelled;
+  return evaluate(session, &floats, samples, how);
+}
+
+void add_accuracy(const Program& program, const Artifact& artifact, const SweepData& data,
+                  const std::function<bool()>& cancelled, SweepRow& row) {
+  const auto found = run_against_floats(program, artifact, data, cancelled);
+  if (!found.ok()) {
+    row.problem = "not run: " + one_line(found.error());
+    return;
+  }
+  for (const EvaluatedOutput& output : found->outputs)
+    if (output.db) row.db = std::min(row.db.value_or(*output.db), *output.db);
+  if (found->right) row.right = found->right->top1();
+  if (found->right_in_floats) row.right_in_floats = found->right_in_floats->top1();
+}
+
+void measure(const Program& program, const SweepPoint& point, const SweepData& data,
+             const std::function<bool()>& cancelled, SweepRow& row) {
+  Callbacks callbacks;
+  callbacks.message = [](const Diagnostic&) {};
+  callbacks.cancelled = cancelled;
+  const auto target = std::ranges::find(targets(), point.target, &TargetInfo::name);
+  if (target != targets().end()) row.macs_per_cycle = macs_of(*target);
+  const auto artifact = compile(program, point.target, point.options, callbacks,
+                                data.calibration.empty() ? SampleSource() : samples_of(data.calibration));
+  if (!artifact.ok()) {
+    row.problem = one_line(artifact.error());
+    return;
+  }
+  const Summary& summary = artifact->summary();
+  row.nodes = summary.exported.size();
+  row.delegated = static_cast<std::size_t>(std::ranges::count_if(summary.exported, &NodeVerdict::taken));
+  row.delegates = summary.delegates;
+  row.program_bytes = summary.program_bytes;
+  add_estimates(summary.estimates, row);
+  if (target != targets().end() && target->family == "Cortex-M") add_memory(*artifact, row);
+  add_accuracy(program, *artifact, data, cancelled, row);
+}
+
+}  // namespace
+
+Result<std::vector<SweepPoint>> sweep_points(const SweepQuestion& asked) {
+  return guarded("", [&]() -> Result<std::vector<SweepPoint>> {
+    TOSAIC_TRY(const auto chosen, chosen_targets(asked.targets));
+    for (const std::string& name : asked.precisions)
+      if (std::ranges::none_of(precisions(), [&](const Precision& p) { return name == p.name; })) {
+        std::vector<std::string> names;
+        for (const Precision& p : precisions()) names.emplace_back(p.name);
+        return error("sweep.precision", fmt::format("there is no precision '{}'", name))
+            .hint(fmt::format("one of {}", fmt::join(names, ", ")));
+      }
+    std::vector<SweepPoint> points;
+    for (const TargetInfo* target : chosen)
+      for (const Precision& precision : precisions()) {
+        const bool usual = takes_floats(*target) ? precision.usual_of_floats : precision.usual_of_integers;
+        const bool wanted = asked.precisions.empty() ? usual : std::ranges::count(asked.precisions, precision.name) > 0;
+        if (!wanted || !precision.is_of(*target)) continue;
+        for (const std::string& mode : modes_for(*target, asked))
+          points.push_back({target->name, precision.name, mode, options_for(*target, precision, mode, asked.options)});
+      }
+    if (points.empty())
+      return error("sweep.nothing", "no target that is asked for has a precision that is asked for")
+          .hint("leave --precision or --targets out");
+    return points;
+  });
+}
+
+std::vector<TensorInfo> tensor_inputs(const Program& program) {
+  std::vector<TensorInfo> inputs;
+  for (const Argument& input : program.methods().at(0).inputs)
+    if (input.tensor) inputs.push_back(*input.tensor);
+  return inputs;
+}
+
+Result<SweepData> sweep_data(const Program& program, const SampleSource& calibration, const LabelledSamples& evaluation,
+                             std::size_t limit) {
+  return guarded(program.name(), [&]() -> Result<SweepData> {
+    SweepData data;
+    const MethodInfo& method = program.methods().at(0);
+    for (std::size_t set = 0; !calibration && set < method.sample_sets; ++set) {
+      TOSAIC_TRY(auto sample, program.sample_inputs(set, method.name));
+      data.calibration.push_back(std::move(sample));
+    }
+    for (std::vector<InputTensor> lent; calibration;) {
+      TOSAIC_TRY(const bool more, calibration(lent));
+      if (!more) break;
+      std::vector<OwnedTensor> sample;
+      for (const InputTensor& x : lent) sample.push_back(owned(x));
+      data.calibration.push_back(std::move(sample));
+    }
+    for (LabelledSample sample; evaluation.next && (limit == 0 || data.evaluation.size() < limit);) {
+      TOSAIC_TRY(const bool more, evaluation.next(sample));
+      if (!more) break;
+      data.evaluation.push_back(sample);
+    }
+    return data;
+  });
+}
+
+SweepRow measure_point(const Program& program, const SweepPoint& point, const SweepData& data,
+                       const std::function<bool()>& cancelled) {
+  SweepRow row;
+  const auto begin = SteadyClock::now();
+  const Status done = guarded(program.name(), [&]() -> Status {
+    row.target = point.target;
+    row.precision = point.precision;
+    row.memory_mode = point.memory_mode;
+    measure(program, point, data, cancelled, row);
+    return {};
+  });
+  if (!done.ok()) row.problem = one_line(done.error());
+  row.seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
+  return row;
+}
+
+Result<std::vector<SweepRow>> sweep(const Program& program, const std::vector<SweepPoint>& points,
+                                    const SweepData& data, const SweepHow& how) {
+  return guarded(program.name(), [&]() -> Result<std::vector<SweepRow>> {
+    std::vector<SweepRow> rows(points.size());
+    const std::size_t jobs = how.jobs > 0 ? static_cast<std::size_t>(how.jobs) : hardware_threads();
+    std::mutex telling;
+    std::size_t done = 0;
+    std::atomic<bool> ended{false};
+    const auto cancelled = [&] {
+      const std::lock_guard held(telling);
+      if (!ended && how.cancelled && how.cancelled()) ended = true;
+      return ended.load();
+    };
+    ThreadPool pool(static_cast<int>(std::clamp<std::size_t>(points.size(), 1, jobs)));
+    pool.run(static_cast<std::int64_t>(points.size()), [&](std::int64_t i, int) {
+      if (cancelled()) return;
+      rows[static_cast<std::size_t>(i)] = measure_point(program, points[static_cast<std::size_t>(i)], data, cancelled);
+      const std::lock_guard held(telling);
+      if (how.progress) how.progress(++done, points.size());
+    });
+    if (ended) return error("run.cancelled", "the sweep was interrupted");
+    mark_best(rows);
+    return rows;
+  });
+}
+
+}  // namespace tosaic
