@@ -29,7 +29,7 @@ struct LabelledSample {
   std::string name;  // for people: "cats/12.npy"
 };
 // A data set, read as it is used.
-struct LabelledSamples {
+struct LabelledData {
   // Fills the next sample; false: there are no more. Called by one thread at a time, but by several.
   std::function<Result<bool>(LabelledSample& sample)> next;
   std::size_t expected = 0;                   // how many there seem to be; 0: not known
@@ -40,8 +40,8 @@ struct LabelledSamples {
 // .npz; or the names of a folder's folders in their order (numbers: themselves); or the file `labels`: a .npy of
 // integers, or lines "NAME,LABEL" or "LABEL". A file of a folder that cannot be read is skipped, with a warning
 // (evaluate.skipped). Errors: file.*, evaluate.data, evaluate.labels.
-TOSAIC_API Result<LabelledSamples> open_data_set(const std::string& path, const std::string& labels,
-                                                 const std::vector<TensorInfo>& inputs, const Messages& messages = {});
+TOSAIC_API Result<LabelledData> open_data_set(const std::string& path, const std::string& labels,
+                                              const std::vector<TensorInfo>& inputs, const Messages& messages = {});
 
 struct EvaluateOptions {
   int workers = 0;         // samples that run at once; 0: as many as there are cores, on a Vulkan device 1
@@ -93,7 +93,7 @@ struct Evaluated {
 // `session` and `floats` (or null) are cloned, one for each worker: load them with threads = 1. Samples are
 // independent: states are reset between them. Inputs change their width where a session takes other floats or
 // integers, and are quantised where it says a scale. Errors: evaluate.nothing (no sample), evaluate.labels, run.*.
-TOSAIC_API Result<Evaluated> evaluate(const Session& session, const Session* floats, const LabelledSamples& samples,
+TOSAIC_API Result<Evaluated> evaluate(const Session& session, const Session* floats, const LabelledData& samples,
                                       const EvaluateOptions& options = {});
 // A table for people, and an object with all of it.
 TOSAIC_API std::string evaluation_text(const Evaluated& evaluated);

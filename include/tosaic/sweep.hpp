@@ -45,7 +45,7 @@ TOSAIC_API std::vector<TensorInfo> tensor_inputs(const Program& program);
 // What the sources give. No calibration: the example inputs stored in the program. `limit`: samples of `evaluation` at
 // most, 0: all. Errors: those of the sources.
 TOSAIC_API Result<SweepData> sweep_data(const Program& program, const SampleSource& calibration,
-                                        const LabelledSamples& evaluation = {}, std::size_t limit = 0);
+                                        const LabelledData& evaluation = {}, std::size_t limit = 0);
 
 // What became of one point. What is not known of a target has no value.
 struct SweepRow {

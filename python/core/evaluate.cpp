@@ -13,7 +13,7 @@ class Asked {
 
   // Samples from an iterator of (owners, described tensors, labels, name); their memory is copied, for the next one may
   // be put in the same place.
-  LabelledSamples samples(const nb::object& iterator, std::size_t expected) {
+  LabelledData samples(const nb::object& iterator, std::size_t expected) {
     return {[this, from = iterator.ptr()](LabelledSample& sample) -> Result<bool> {
               bool more = false;
               in_python([&] {
@@ -106,17 +106,17 @@ void bind_evaluate(nb::module_& m) {
         options.workers = workers;
         options.limit = limit;
         options.worst = worst;
-        const Session* beside = floats ? *floats : nullptr;
+        const Session* in_floats = floats ? *floats : nullptr;
         std::optional<std::string> path;
         if (nb::isinstance<nb::str>(samples)) path = nb::cast<std::string>(samples);
-        const LabelledSamples given = path ? LabelledSamples() : asked.samples(samples, expected);
+        const LabelledData given = path ? LabelledData() : asked.samples(samples, expected);
         std::vector<Diagnostic> said;
         auto found = unlocked([&]() -> Result<Evaluated> {
-          if (!path) return evaluate(session, beside, given, options);
-          auto data = open_data_set(*path, labels, beside ? beside->inputs() : session.inputs(),
+          if (!path) return evaluate(session, in_floats, given, options);
+          auto data = open_data_set(*path, labels, in_floats ? in_floats->inputs() : session.inputs(),
                                     [&](const Diagnostic& d) { said.push_back(d); });
           if (!data.ok()) return data.error();
-          return evaluate(session, beside, *data, options);
+          return evaluate(session, in_floats, *data, options);
         });
         asked.rethrow();
         Evaluated value = value_of(std::move(found));

@@ -45,7 +45,7 @@ SweepData data_of(const Program& program, const nb::object& calibration, const n
                   const std::string& labels, std::size_t limit, std::vector<Diagnostic>& said) {
   SweepData data;
   SampleSource stored;
-  LabelledSamples files;
+  LabelledData files;
   const bool iterates = !calibration.is_none() && !nb::isinstance<nb::str>(calibration);
   if (nb::isinstance<nb::str>(calibration))
     stored = value_of(read_samples(nb::cast<std::string>(calibration), program));
@@ -109,7 +109,7 @@ void bind_sweep(nb::module_& m) {
       });
   nb::class_<SweepRow>(m, "SweepRow", "What became of one.")
       .def_ro("best", &SweepRow::best, "Is it on the Pareto front?")
-      .def("__getstate__", &state_of)
+      .def("__getstate__", [](const SweepRow& row) { return state_of(row); })
       .def("__setstate__", [](SweepRow& row, const RowState& state) { new (&row) SweepRow(row_of(state)); });
   m.def(
       "sweep_points",

@@ -253,15 +253,15 @@ class Artifact:
         from ._evaluation import evaluate
 
         own = self.session(device=device, threads=1)
-        beside = None
+        in_floats = None
         if floats:
             first = self._program.methods[0]
             core, said = _core.Session.of_program(self._program._core,
                                                   session_options("cpu", first, "auto", "", 1, None))
             tell(said)
-            beside = Session(core, *self._program._trees(), self._program.inputs,
+            in_floats = Session(core, *self._program._trees(), self._program.inputs,
                              {m["name"]: m["written_inputs"] for m in self._program._core.methods}[first])
-        return evaluate(own, beside, self._program, dataset, metric, labels, workers, limit, worst, progress)
+        return evaluate(own, in_floats, self._program, dataset, metric, labels, workers, limit, worst, progress)
 
     def __repr__(self) -> str:
         return f"<tosaic.Artifact {self.summary}>"

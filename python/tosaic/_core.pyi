@@ -3,7 +3,13 @@
 libtosaic for Python: what the package tosaic is made of. Private: names may change.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence
+)
 from typing import Any
 
 
@@ -530,6 +536,83 @@ class Session:
         """
         (operation, seconds, the delegate around it, the value that it computes, its place in the program).
         """
+
+class Evaluated:
+    """A program on a whole data set."""
+
+    def text(self) -> str:
+        """As a table."""
+
+    def json(self) -> str:
+        """All of it."""
+
+def evaluate(session: Session, floats: Session | None, samples: Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]], list[int], str]] | str, labels: str, expected: int, workers: int, limit: int, worst: int, progress: Callable[[str, int, int], object] | None, each: Callable[[int, list[Any], list[Any]], object] | None, program: str, program_in_floats: str) -> tuple[Evaluated, list[Diagnostic]]:
+    """
+    The figures, and what was said. Samples are dense; a text is the path of a data set, `labels` of its labels.
+    """
+
+class SweepPoint:
+    """A program to be compiled."""
+
+    @property
+    def target(self) -> str:
+        """"ethos-u55-128"."""
+
+    @property
+    def precision(self) -> str:
+        """"int8"."""
+
+    @property
+    def memory_mode(self) -> str:
+        """Vela's name; empty: the product's own."""
+
+    def __getstate__(self) -> tuple[str, str, str, dict[str, list[str]]]: ...
+
+    def __setstate__(self, arg: tuple[str, str, str, Mapping[str, Sequence[str]]], /) -> None: ...
+
+class SweepRow:
+    """What became of one."""
+
+    @property
+    def best(self) -> bool:
+        """Is it on the Pareto front?"""
+
+    def __getstate__(self) -> tuple[str, str, str, str, list[int], list[float | None], bool]: ...
+
+    def __setstate__(self, arg: tuple[str, str, str, str, Sequence[int], Sequence[float | None], bool], /) -> None: ...
+
+def sweep_points(targets: Sequence[str], precisions: Sequence[str], memory_modes: Sequence[str], options: dict[str, list[str]]) -> list[SweepPoint]:
+    """What is to be compiled."""
+
+class SweepData:
+    """Samples in memory."""
+
+    def __getstate__(self) -> tuple[list[list[tuple[str, list[int], bytes]]], list[tuple[list[tuple[str, list[int], bytes]], list[int], str]]]: ...
+
+    def __setstate__(self, arg: tuple[Sequence[Sequence[tuple[str, Sequence[int], bytes]]], Sequence[tuple[Sequence[tuple[str, Sequence[int], bytes]], Sequence[int], str]]], /) -> None: ...
+
+def sweep_data(program: Program, calibration: Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str | None, evaluation: Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]], list[int], str]] | str | None, labels: str, limit: int) -> tuple[SweepData, list[Diagnostic]]:
+    """
+    Dense samples copied into memory, or read from files, and what was said.
+    """
+
+def measure_point(program: Program, point: SweepPoint, data: SweepData) -> SweepRow:
+    """Compiled and run here."""
+
+def sweep_marked(rows: Sequence[SweepRow], hertz: float) -> list[SweepRow]:
+    """The rows with the Pareto front marked; 0 Hz: at Vela's clock."""
+
+def sweep_text(model: str, rows: Sequence[SweepRow]) -> str:
+    """As a table."""
+
+def sweep_json(model: str, rows: Sequence[SweepRow]) -> str:
+    """All of it."""
+
+def sweep_csv(rows: Sequence[SweepRow]) -> str:
+    """For spreadsheets."""
+
+def sweep_html(model: str, rows: Sequence[SweepRow]) -> str:
+    """As a page that sorts."""
 
 class CaseOutcome:
     """What became of one case of a bundled program."""

@@ -124,8 +124,8 @@ def evaluate(session: Session, floats: Session | None, program: Program, dataset
     for line in source.said if source else []:
         warnings.warn(CompileWarning(f"warning[evaluate.skipped]: {line}"), stacklevel=3)
     own = _mean([scores[i][0] for i in sorted(scores)])
-    beside = _mean([score for i in sorted(scores) if (score := scores[i][1]) is not None])
-    return Evaluation(core, len(source.said) if source else 0, own, beside)
+    in_floats = _mean([score for i in sorted(scores) if (score := scores[i][1]) is not None])
+    return Evaluation(core, len(source.said) if source else 0, own, in_floats)
 
 
 def _score(metric: Any, outputs: Any, label: Any) -> float:
@@ -162,7 +162,7 @@ class _Source:
             try:
                 calls = list(self.samples.of([inputs]))
             except Error as why:
-                raise Error(code="evaluate.data", message=f"{name}: {why.message}", help=why.help) from None
+                raise Error(code="evaluate.data", message=f"{name}: {why}") from None
             labels = _integers(label)
             if labels and len(labels) % len(calls):
                 raise Error(code="evaluate.labels", message=f"{name} has {len(labels)} labels for {len(calls)} samples",
@@ -172,7 +172,7 @@ class _Source:
                 if label is not None:
                     own = labels[at * each:(at + 1) * each]
                     self.known_labels[number] = label if not own else own[0] if each == 1 else own
-                dense = [_dense(row, owner) for row, owner in zip(rows, owners)]
+                dense = [_dense(_in_a_batch(row, info), owner) for row, info, owner in zip(rows, self.samples.tensors, owners)]
                 yield ([o for _, o in dense], [r for r, _ in dense], labels[at * each:(at + 1) * each],
                        name if len(calls) == 1 else f"{name}[{at}]")
                 number += 1
@@ -220,6 +220,14 @@ def _integers(label: Any) -> list[int]:
         if all(hasattr(x, "__index__") and not isinstance(x, float) for x in flat):
             return [operator.index(x) for x in flat]
     return []
+
+
+def _in_a_batch(row: Described, info: _core.TensorInfo) -> Described:
+    """A data set's items often come without the batch of one that the program takes."""
+    address, dtype, sizes, strides = row
+    if len(sizes) + 1 == len(info.dims) and info.dims[0].lowest <= 1 and info.dims[0].size in (1, -1):
+        return address, dtype, (1, *sizes), None if strides is None else (0, *strides)
+    return row
 
 
 def _dense(row: Described, owner: Any) -> tuple[Described, Any]:

@@ -44,6 +44,7 @@ class Sweep:
 
     @property
     def best(self) -> list[dict[str, Any]]:
+        """The rows on the Pareto front."""
         return [row for row in self.rows if row["best"]]
 
     def text(self) -> str:
@@ -51,9 +52,11 @@ class Sweep:
         return _core.sweep_text(self._model, self._rows)
 
     def json(self) -> str:
+        """All of it, as `tosaic sweep --json` prints it."""
         return _core.sweep_json(self._model, self._rows)
 
     def csv(self) -> str:
+        """The rows for spreadsheets, with a heading."""
         return _core.sweep_csv(self._rows)
 
     def html(self) -> str:

@@ -56,7 +56,7 @@ struct Pair {
 
 class Evaluating {
  public:
-  Evaluating(std::vector<Pair>& pairs, const LabelledSamples& samples, const EvaluateOptions& options)
+  Evaluating(std::vector<Pair>& pairs, const LabelledData& samples, const EvaluateOptions& options)
       : pairs_(pairs), samples_(samples), options_(options) {}
 
   // Takes sample after sample until there are none. What goes wrong anywhere ends it everywhere.
@@ -121,7 +121,7 @@ class Evaluating {
   }
 
   std::vector<Pair>& pairs_;
-  const LabelledSamples& samples_;
+  const LabelledData& samples_;
   const EvaluateOptions& options_;
   std::mutex taking_, counting_;
   std::size_t taken_ = 0;
@@ -131,7 +131,7 @@ class Evaluating {
 };
 
 // As many as run at once: no more than there are samples, where that is known.
-std::size_t workers_for(const Session& session, const LabelledSamples& samples, const EvaluateOptions& options) {
+std::size_t workers_for(const Session& session, const LabelledData& samples, const EvaluateOptions& options) {
   std::size_t count = options.workers > 0                      ? static_cast<std::size_t>(options.workers)
                       : session.device().starts_with("vulkan") ? 1
                                                                : hardware_threads();
@@ -140,7 +140,7 @@ std::size_t workers_for(const Session& session, const LabelledSamples& samples, 
   return std::max<std::size_t>(count, 1);
 }
 
-Result<Evaluated> evaluate_all(const Session& session, const Session* floats, const LabelledSamples& samples,
+Result<Evaluated> evaluate_all(const Session& session, const Session* floats, const LabelledData& samples,
                                const EvaluateOptions& options) {
   if (options.workers < 0 || options.workers > SessionOptions::most_threads)
     return error("option.value", fmt::format("'workers' is {}", options.workers))
@@ -172,17 +172,17 @@ Result<Evaluated> evaluate_all(const Session& session, const Session* floats, co
 
 }  // namespace
 
-Result<LabelledSamples> open_data_set(const std::string& path, const std::string& labels,
-                                      const std::vector<TensorInfo>& inputs, const Messages& messages) {
-  return guarded(path, [&]() -> Result<LabelledSamples> {
+Result<LabelledData> open_data_set(const std::string& path, const std::string& labels,
+                                   const std::vector<TensorInfo>& inputs, const Messages& messages) {
+  return guarded(path, [&]() -> Result<LabelledData> {
     TOSAIC_TRY(DataSet opened, DataSet::open(path, labels, inputs, messages));
     auto set = std::make_shared<DataSet>(std::move(opened));
-    return LabelledSamples{[set](LabelledSample& sample) { return set->next(sample); }, set->expected(),
-                           [set] { return set->skipped(); }};
+    return LabelledData{[set](LabelledSample& sample) { return set->next(sample); }, set->expected(),
+                        [set] { return set->skipped(); }};
   });
 }
 
-Result<Evaluated> evaluate(const Session& session, const Session* floats, const LabelledSamples& samples,
+Result<Evaluated> evaluate(const Session& session, const Session* floats, const LabelledData& samples,
                            const EvaluateOptions& options) {
   return guarded("", [&] { return evaluate_all(session, floats, samples, options); });
 }

@@ -183,7 +183,7 @@ Result<Evaluated> run_against_floats(const Program& program, const Artifact& art
   one_thread.method = program.methods().at(0).name;
   TOSAIC_TRY(const Session session, Session::load(artifact, one_thread));
   TOSAIC_TRY(const Session floats, Session::load(program, one_thread));
-  LabelledSamples samples;
+  LabelledData samples;
   std::size_t at = 0;
   samples.next = [&](LabelledSample& sample) -> Result<bool> {
     if (!data.evaluation.empty()) {
@@ -274,7 +274,7 @@ std::vector<TensorInfo> tensor_inputs(const Program& program) {
   return inputs;
 }
 
-Result<SweepData> sweep_data(const Program& program, const SampleSource& calibration, const LabelledSamples& evaluation,
+Result<SweepData> sweep_data(const Program& program, const SampleSource& calibration, const LabelledData& evaluation,
                              std::size_t limit) {
   return guarded(program.name(), [&]() -> Result<SweepData> {
     SweepData data;

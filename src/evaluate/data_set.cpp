@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t most_told = 10;  // files that are left out
+
 Diagnostic unfit(const std::string& message, const std::string& file) {
   return error("evaluate.data", message).at({file, 0, ""});
 }
@@ -33,8 +35,12 @@ struct Cut {
 };
 std::optional<Cut> cut_of(const std::vector<std::int64_t>& sizes, const std::vector<Dimension>& wanted) {
   if (fit(sizes, wanted)) return Cut{1, sizes};
-  const std::span<const std::int64_t> rest(sizes.data() + !sizes.empty(), sizes.size() - !sizes.empty());
+  // One of a batch of one, without the batch.
+  std::vector<std::int64_t> batch{1};
+  batch.insert(batch.end(), sizes.begin(), sizes.end());
+  if (fit(batch, wanted)) return Cut{1, batch};
   if (sizes.empty()) return std::nullopt;
+  const std::span<const std::int64_t> rest(sizes.data() + 1, sizes.size() - 1);
   if (fit(rest, wanted)) return Cut{static_cast<std::size_t>(sizes[0]), {rest.begin(), rest.end()}};
   // Images as one batch of many, for a program that takes batches of `rows`.
   if (wanted.empty() || wanted[0].dynamic() || wanted[0].size <= 0 || sizes[0] % wanted[0].size != 0)
@@ -253,7 +259,7 @@ Result<bool> DataSet::next(LabelledSample& sample) {
       if (read.error().code == "evaluate.labels") return read.error();
       if (!first_problem_) first_problem_ = read.error();
       ++skipped_;
-      if (messages_)
+      if (messages_ && skipped_ <= most_told)
         messages_(warning("evaluate.skipped", "this file is left out: " + read.error().message).at({file.path, 0, ""}));
     }
   }

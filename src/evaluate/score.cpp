@@ -24,7 +24,9 @@ class Reals {
     for (std::int64_t s : tensor_.sizes) count *= static_cast<std::size_t>(s);
     return count;
   }
-  bool counts() const { return !scales_ && is_integer(tensor_.dtype); }  // numbers that stand for themselves
+  // Numbers that stand for themselves, such as classes. Integers of 8 and 16 bits are quantised values, whatever their
+  // scale is.
+  bool counts() const { return !scales_ && is_integer(tensor_.dtype) && storage_size(tensor_.dtype) >= 4; }
   double operator[](std::size_t i) const {
     const double value = element_as_double(tensor_.dtype, tensor_.data.data(), i);
     if (!scales_) return value;

@@ -21,7 +21,7 @@ std::string ms(double seconds) { return fmt::format("{:.2f} ms", seconds * 1e3);
 // A line of the table whose columns are the program, and floats where there are some.
 std::string line(const std::string& what, const std::string& value, const std::string& in_floats = "") {
   std::string text = fmt::format("  {:<10} {:>10}", what, value);
-  if (!in_floats.empty()) text += fmt::format("   {:>10}", in_floats);
+  if (!in_floats.empty()) text += fmt::format("  {:>10}", in_floats);
   return text + "\n";
 }
 
@@ -69,13 +69,13 @@ std::string evaluation_text(const Evaluated& e) {
   std::string text = fmt::format(
       "{} on {}: {} sample{}{}\n", printable(e.program), printable(e.device), e.samples, e.samples == 1 ? "" : "s",
       e.skipped ? fmt::format(", {} file{} left out", e.skipped, e.skipped == 1 ? "" : "s") : "");
-  if (!e.floats.empty()) text += line("", "", "floats");
+  if (!e.floats.empty()) text += line("", "program", "floats");
   text += right_text(e);
   if (e.agreement) text += line("agreement", fmt::format("{:.2f} %", *e.agreement));
-  for (const EvaluatedOutput& output : e.outputs)
-    text += fmt::format("  {:<10} {:>10}   {}\n", "SNR",
-                        output.db ? db_text(*output.db) : fmt::format("{:.2f} %", *output.equal * 100),
-                        printable(output.name) + (output.db ? "" : " (equal elements)"));
+  for (const EvaluatedOutput& output : e.outputs) {
+    const std::string about = printable(output.name) + (output.db ? "" : " (equal elements)");
+    text += line("SNR", output.db ? db_text(*output.db) : fmt::format("{:.2f} %", *output.equal * 100), about);
+  }
   text += line("one run", ms(e.run_seconds), e.floats.empty() ? "" : ms(e.floats_run_seconds));
   text += fmt::format("  {:<10} {:>10.1f}   samples/s{}, {} at once\n", "throughput", e.samples_per_second(),
                       e.floats.empty() ? "" : ", floats included", e.workers);

@@ -53,7 +53,7 @@ Result<Evaluated> evaluated(const EvaluateCommand& asked, const Messages& messag
     on_cpu.threads = 1;
     TOSAIC_TRY(floats, Session::load(program, on_cpu, messages));
   }
-  TOSAIC_TRY(const LabelledSamples data,
+  TOSAIC_TRY(const LabelledData data,
              open_data_set(asked.data, asked.labels, floats ? floats->inputs() : session.inputs(), messages));
   TOSAIC_TRY(Evaluated found, evaluate(session, floats ? &*floats : nullptr, data, asked.options));
   if (asked.options.progress) say(fmt::format("\r{:70}\r", ""));
@@ -87,7 +87,7 @@ void add_evaluate(CLI::App& app, Tool& tool) {
                    "a .npy of integers, or a text with a line 'NAME,LABEL' or 'LABEL' for each sample; without: the "
                    "array 'labels' of a .npz, or the names of the folder's folders")
       ->type_name("FILE");
-  command->add_option("--float,-f", asked->floats, "the program in floats, to run beside it")->type_name("MODEL.pt2");
+  command->add_option("--float,-f", asked->floats, "the program in floats, to run next to it")->type_name("MODEL.pt2");
   command->add_option("--limit", asked->options.limit, "samples at most, 0: all")
       ->type_name("N")
       ->check(whole_number(0, most_runs))

@@ -25,7 +25,7 @@ struct SweepCommand {
 Result<SweepData> read_data(const SweepCommand& asked, const Program& program, const Messages& messages) {
   SampleSource calibration;
   if (!asked.calibrate.empty()) { TOSAIC_TRY(calibration, read_samples(asked.calibrate, program)); }
-  LabelledSamples evaluation;
+  LabelledData evaluation;
   if (!asked.evaluate.empty()) {
     TOSAIC_TRY(evaluation, open_data_set(asked.evaluate, asked.labels, tensor_inputs(program), messages));
   }

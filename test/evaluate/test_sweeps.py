@@ -56,7 +56,7 @@ def test_the_front_is_what_nobody_beats(tosaic, digits):
 
 
 def test_boards_and_floats(tosaic, digits, tmp_path):
-    rows = {(r["target"], r["precision"]): r for r in swept(tosaic, digits, "-t", "cortex-m55,tosa-fp+int", "-p", "int8,int4,float")}
+    rows = {(r["target"], r["precision"]): r for r in swept(tosaic, digits, "-t", "cortex-m55,vgf", "-p", "int8,int4,float")}
     folder = tmp_path / "firmware"
     run(tosaic, "compile", digits.pt2, "--calibrate", digits.samples, "-t", "cortex-m55", "--emit", f"firmware={folder}")
     memory = json.loads(next(folder.glob("*memory.json")).read_text())

@@ -53,7 +53,7 @@ def test_it_agrees_with_scikit_learn(trained):
     assert "top-1" in found.text() and "top-1" in found._repr_html_() and len(found.to_pandas()) == 10
     # A loader's batches, labels of their own, a generator: the same figures.
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(images, labels), batch_size=32)
-    for same in (artifact.evaluate(loader), artifact.evaluate([x[None] for x in images], labels=labels),
+    for same in (artifact.evaluate(loader), artifact.evaluate(loader.dataset),  # items without a batch artifact.evaluate([x[None] for x in images], labels=labels),
                  artifact.evaluate(((x[None].numpy(), y) for x, y in zip(images, labels)), workers=3)):
         assert (same.samples, same.top1, same.agreement, same.confusion) == (300, found.top1, found.agreement, found.confusion)
     few = artifact.evaluate(loader, floats=False, limit=40)
@@ -155,13 +155,13 @@ def test_states_begin_anew_with_every_sample():
     ([(torch.zeros(1, 1, 8, 8), 12)], None, "evaluate.labels", "tells 10 classes apart"),
     ([torch.zeros(1, 1, 8, 8)] * 2, [1], "evaluate.labels", "fewer labels than samples"),
     ([torch.zeros(1, 1, 9, 9)], None, "run.input-type", "9x9"),
-    (["picture"], None, "evaluate.data", "#0"),
+    (["picture"], None, "evaluate.data", "#0: .*a str is no tensor"),
     ("none.npz", None, "file.missing", "none.npz"),
 ])
 def test_what_does_not_fit_is_refused(trained, dataset, labels, code, text):
     with pytest.raises(tosaic.Error, match=text) as why:
         trained[3].evaluate(dataset, labels=labels)
-    assert why.value.code == code and why.value.help
+    assert why.value.code == code and "help: " in str(why.value)
 
 
 def test_an_exception_of_the_data_set_is_the_callers(trained):
