@@ -126,12 +126,15 @@ clean:  ## remove the builds (keeps .venv and cached models)
 # Debian's packages. The quick check is a stamp that depends on this file: nothing is asked again until these lists change.
 BUILD_PACKAGES := g++ cmake ninja-build ccache python3 libflatbuffers-dev flatbuffers-compiler libsimdjson-dev \
                   libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev libmd-dev zlib1g-dev \
-                  libvulkan-dev libvulkan-volk-dev
+                  libvulkan-dev libvulkan-volk-dev $(PAGE_PACKAGES)
+# Scripts that `tosaic report` puts into its pages.
+PAGE_PACKAGES  := libjs-chart.js python3-xstatic-dagre
 # Any Vulkan 1.3 driver will do; Mesa's runs on the CPU.
 DRIVER_PACKAGES := libvulkan1 mesa-vulkan-drivers
 VULKAN_PACKAGES := $(DRIVER_PACKAGES) vulkan-validationlayers glslang-tools
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
+BROWSER_PACKAGES := chromium
 CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 # Compiler, C library and emulator of a Cortex-M; and what this machine's own compiler needs for 32 bits.
 BARE_PACKAGES  = gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm \

@@ -3,7 +3,7 @@
 find_package(Threads REQUIRED)
 find_path(XXHASH xxhash.h REQUIRED)  # headers only
 find_path(VOLK volk.h REQUIRED)      # the same
-set(TOSAIC_VENDOR "" CACHE PATH "a folder with unpacked sources of fmt, simdjson, Highway, zlib and libmd, to be compiled in")
+set(TOSAIC_VENDOR "" CACHE PATH "a folder with unpacked sources of fmt, simdjson, Highway, zlib and libmd, to be compiled in, and scripts/ of the report")
 if(TOSAIC_VENDOR)
   include(${CMAKE_CURRENT_LIST_DIR}/vendor.cmake)
   return()

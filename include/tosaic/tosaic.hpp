@@ -15,6 +15,7 @@
 #include "tosaic/evaluation.hpp"
 #include "tosaic/files.hpp"
 #include "tosaic/program.hpp"
+#include "tosaic/report.hpp"
 #include "tosaic/session.hpp"
 #include "tosaic/sweep.hpp"
 

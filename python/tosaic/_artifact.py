@@ -263,6 +263,26 @@ class Artifact:
                              {m["name"]: m["written_inputs"] for m in self._program._core.methods}[first])
         return evaluate(own, in_floats, self._program, dataset, metric, labels, workers, limit, worst, progress)
 
+    def report(self, path: str | os.PathLike[str] | None = None, *, profile: Session | None = None,
+               comparison: Comparison | None = None) -> str:
+        """What became of the program as one HTML page that needs no network: graph, cycles and times, memory, placement,
+        scales, messages, versions. What `tosaic report` writes.
+
+        Args:
+            path: where to write it, too; a name that ends in `.json` gets the data of the page, and they are returned.
+            profile: a session of this artifact that has run while it measured (`session.measure()`): its times are shown.
+            comparison: what `compare` gave: the accuracy of each layer is shown.
+
+        Raises:
+            Error: report.json (a session that has not measured), file.write.
+        """
+        name = None if path is None else os.fspath(path)
+        text = self._core.report(_profile_json(profile) if profile else "", comparison.json() if comparison else "",
+                                 name is None or not name.endswith(".json"))
+        if name is not None:
+            _write(name, text.encode())
+        return text
+
     def __repr__(self) -> str:
         return f"<tosaic.Artifact {self.summary}>"
 
@@ -302,6 +322,18 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return self.summary.html()
+
+
+def _profile_json(session: Session) -> str:
+    """As `tosaic run --profile --json` prints it."""
+    import json
+
+    rows = session.profile()
+    if not rows:
+        raise Error(code="report.json", message="the session has not measured a run",
+                    help="session.measure(); session.run(...); artifact.report(profile=session)")
+    return json.dumps({"command": "run", "device": session.device, "run_seconds": [sum(r.seconds for r in rows if not r.within)],
+                       "operations": [r._asdict() for r in rows]})
 
 
 def _write(path: str, content: bytes) -> None:

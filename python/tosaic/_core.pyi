@@ -405,6 +405,11 @@ class Artifact:
     def manifest(self) -> str:
         """As JSON."""
 
+    def report(self, profile: str, comparison: str, page: bool) -> str:
+        """
+        HTML, or its data as JSON. `profile` and `comparison`: JSON, which may be empty.
+        """
+
 def compile(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str]) -> tuple[Artifact, list[Diagnostic]]:
     """
     The artifact, and what was said. Samples by the method's name, empty for the only one: a file's path, or what owns the memory and its tensors as (address, dtype, sizes, strides).

@@ -20,7 +20,8 @@ struct Artifact::Impl {
 std::vector<std::string> external_names(const Compiled& compiled);
 inline const std::string external_piece = "ptd/";
 inline constexpr const char* manifest_piece = "manifest";  // no piece, but what a file of Artifact::manifest is called
-std::string manifest(const Artifact::Impl& artifact);
+// `with_nodes`: with the placement of every node, for those who have it from nowhere else.
+std::string manifest(const Artifact::Impl& artifact, bool with_nodes = true);
 // A piece as it goes to disk. Error: artifact.no-piece, those of writing it.
 Result<Rope> file_of(const Artifact::Impl& artifact, std::string_view name);
 

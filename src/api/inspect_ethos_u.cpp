@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "tosaic/ethosu.h"
 
@@ -18,11 +19,12 @@ struct Listing {
 };
 
 // A line is "0x0001a4 NAME             TEXT", the name in a column of 16; waits and stops have no text.
-void count(const std::string& line, std::map<std::string, int>& operations) {
-  constexpr std::size_t name_at = 9, name_width = 16;
-  if (line.size() <= name_at + name_width + 1) return;
+std::optional<NpuOperation> operation_in(const std::string& line) {
+  constexpr std::size_t name_at = 9, name_width = 16, text_at = name_at + name_width + 1;
+  if (line.size() <= text_at) return {};
   const std::string name = line.substr(name_at, name_width);
-  ++operations[name.substr(0, name.find_last_not_of(' ') + 1)];
+  return NpuOperation{line.substr(0, name_at - 1), name.substr(0, name.find_last_not_of(' ') + 1),
+                      line.substr(text_at)};
 }
 
 Result<Listing> listing_of(const vela::Payload& payload, const std::map<std::string, Bytes>& data,
@@ -37,7 +39,8 @@ Result<Listing> listing_of(const vela::Payload& payload, const std::map<std::str
   const auto add = [](void* to, const char* line) { static_cast<std::vector<std::string>*>(to)->emplace_back(line); };
   if (tosaic_ethosu_describe(opened, &listing.info, 0, add, &listing.lines))
     return internal_error("a stream that opened cannot be described");
-  for (const std::string& line : listing.lines) count(line, listing.operations);
+  for (const std::string& line : listing.lines)
+    if (const auto operation = operation_in(line)) ++listing.operations[operation->name];
   if (options.registers) {
     listing.lines.clear();
     tosaic_ethosu_describe(opened, &listing.info, 1, add, &listing.lines);
@@ -189,6 +192,15 @@ Result<Inspection> inspect_ethos_u(const vela::Payload& payload, const std::vect
     out.field("error", json_quote(listing.error().message));
   }
   return out.done();
+}
+
+Result<std::vector<NpuOperation>> npu_operations(const vela::Payload& payload,
+                                                 const std::map<std::string, Bytes>& data) {
+  TOSAIC_TRY(const Listing listing, listing_of(payload, data, {}));
+  std::vector<NpuOperation> operations;
+  for (const std::string& line : listing.lines)
+    if (auto operation = operation_in(line)) operations.push_back(*std::move(operation));
+  return operations;
 }
 
 }  // namespace tosaic

@@ -24,4 +24,12 @@ Result<Inspection> inspect_ethos_u(const vela::Payload& payload, const std::vect
                                    const std::map<std::string, Bytes>& data, const InspectOptions& options,
                                    const std::string& indent);
 
+// One operation of a command stream, in its order.
+struct NpuOperation {
+  std::string address, name, text;  // "0x0001a4", "CONV", its tensors and formats
+};
+// Errors: those of reading the commands.
+Result<std::vector<NpuOperation>> npu_operations(const vela::Payload& payload,
+                                                 const std::map<std::string, Bytes>& data);
+
 }  // namespace tosaic

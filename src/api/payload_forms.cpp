@@ -10,6 +10,7 @@
 #include "api/inspect_vgf.h"
 #include "api/inspect_vulkan.h"
 #include "api/inspect_vulkan_backend.h"
+#include "api/report_payload.h"
 #include "api/tosa_payload.h"
 #include "base/delegate_ids.h"
 #include "delegates/vulkan_backend/chain.h"
@@ -124,11 +125,12 @@ Result<Rope> stream_whole(const ProgramDelegate& of, const Bytes& payload) {
 }
 
 const PayloadForm forms[] = {
-    {delegate_ids::tosa, tosa_file::is_tosa, "tosa", tosa_shown, "tosa", tosa_whole},
-    {delegate_ids::vgf, vgf::is_vgf, "vgf", vgf_shown, "vgf", nullptr},
-    {delegate_ids::vulkan, vulkan_program::is_program, "vulkan", shaders_shown, "bin", shaders_whole},
-    {delegate_ids::vulkan_backend, vulkan_backend::is_payload, "vulkan_backend", chain_shown, "txt", chain_as_text},
-    {delegate_ids::ethos_u, is_stream, "ethos_u", stream_shown, "vela", stream_whole},
+    {delegate_ids::tosa, tosa_file::is_tosa, "tosa", tosa_shown, show_tosa, "tosa", tosa_whole},
+    {delegate_ids::vgf, vgf::is_vgf, "vgf", vgf_shown, show_vgf, "vgf", nullptr},
+    {delegate_ids::vulkan, vulkan_program::is_program, "vulkan", shaders_shown, show_dispatches, "bin", shaders_whole},
+    {delegate_ids::vulkan_backend, vulkan_backend::is_payload, "vulkan_backend", chain_shown, show_chain, "txt",
+     chain_as_text},
+    {delegate_ids::ethos_u, is_stream, "ethos_u", stream_shown, show_npu_operations, "vela", stream_whole},
 };
 
 template <class F>

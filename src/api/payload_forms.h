@@ -10,6 +10,8 @@
 
 namespace tosaic {
 
+struct ShownPayload;
+
 // A delegate of a program.
 struct ProgramDelegate {
   const pte::Plan& plan;
@@ -26,6 +28,8 @@ struct PayloadForm {
   std::string_view member;
   Result<Inspection> (*inspect)(const ProgramDelegate& of, const Bytes& payload,
                                 const InspectOptions& options) = nullptr;
+  // What it runs, for a report (report_payload.h).
+  Result<ShownPayload> (*show)(const ProgramDelegate& of, const Bytes& payload, const std::string& name) = nullptr;
   // A file of its own, with all that it needs of the program. nullptr: the payload as it is.
   std::string_view ending;
   Result<Rope> (*extract)(const ProgramDelegate& of, const Bytes& payload) = nullptr;

@@ -204,15 +204,7 @@ class Printer {
     out_ += "(";
     for (std::size_t i = 0; i < n.inputs.size(); ++i) (out_ += i ? ", " : "") += operand(g, n.inputs[i]);
     out_ += ")";
-    if (n.attrs.size() > 0) {
-      out_ += " {";
-      bool first = true;
-      for (const auto& [name, attr] : n.attrs) {
-        out_ += fmt::format("{}{}={}", first ? "" : ", ", name_text(name), std::visit(AttrText{}, attr));
-        first = false;
-      }
-      out_ += "}";
-    }
+    if (n.attrs.size() > 0) out_ += " {" + attributes_of(n) + "}";
     if (with_locations_ && n.loc) location(*n.loc);
   }
 
@@ -238,6 +230,13 @@ class Printer {
 };
 
 }  // namespace
+
+std::string attributes_of(const Node& node) {
+  std::string out;
+  for (const auto& [name, attr] : node.attrs)
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name_text(name), std::visit(AttrText{}, attr));
+  return out;
+}
 
 std::string print(const Graph& graph, ConstantText constants, bool with_locations) {
   Printer printer(constants, with_locations);

@@ -119,23 +119,6 @@ void act(Tool& tool, const CompileRequest& request) {
   if (!tool.quiet && writes && (!prints || !request.output.empty())) summary(tool, request, artifact->summary());
 }
 
-// "samples.npz", or "prefill=prefill.npz" and another for each method.
-Status name_samples(const std::vector<std::string>& samples, CompileRequest& request) {
-  std::error_code none;
-  for (const std::string& given : samples) {
-    const std::size_t equals = given.find('=');
-    if (equals != std::string::npos && equals > 0 && !std::filesystem::exists(given, none))
-      request.calibrate_methods.emplace_back(given.substr(0, equals), given.substr(equals + 1));
-    else if (samples.size() == 1)
-      request.calibrate = given;
-    else
-      return error("usage.calibrate", fmt::format("'{}' is one of several samples and names no method", given))
-          .hint(
-              "--calibrate prefill=prefill.npz --calibrate decode=decode.npz; several files for one method: a folder");
-  }
-  return {};
-}
-
 }  // namespace
 
 void add_compile(CLI::App& app, Tool& tool) {

@@ -36,4 +36,20 @@ Result<std::vector<std::pair<std::string, Program>>> open_models(const Models& m
   return programs;
 }
 
+Status name_samples(const std::vector<std::string>& samples, CompileRequest& request) {
+  std::error_code none;
+  for (const std::string& given : samples) {
+    const std::size_t equals = given.find('=');
+    if (equals != std::string::npos && equals > 0 && !std::filesystem::exists(given, none))
+      request.calibrate_methods.emplace_back(given.substr(0, equals), given.substr(equals + 1));
+    else if (samples.size() == 1)
+      request.calibrate = given;
+    else
+      return error("usage.calibrate", fmt::format("'{}' is one of several samples and names no method", given))
+          .hint(
+              "--calibrate prefill=prefill.npz --calibrate decode=decode.npz; several files for one method: a folder");
+  }
+  return {};
+}
+
 }  // namespace tosaic::tools

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tosaic/files.hpp"
 #include "tosaic/program.hpp"
 
 namespace tosaic::tools {
@@ -18,5 +19,8 @@ struct Models {
 Result<Models> name_models(const std::vector<std::string>& given, const std::string& command);
 // By the methods' names; the only one has none.
 Result<std::vector<std::pair<std::string, Program>>> open_models(const Models& models, const Messages& messages);
+
+// "samples.npz", or "prefill=prefill.npz" and another for each method, into the request. Error: usage.calibrate.
+Status name_samples(const std::vector<std::string>& samples, CompileRequest& request);
 
 }  // namespace tosaic::tools

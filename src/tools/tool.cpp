@@ -156,6 +156,7 @@ void add_commands(CLI::App& app, Tool& tool) {
   add_evaluate(app, tool);
   add_sweep(app, tool);
   add_tune(app, tool);
+  add_report(app, tool);
   add_inspect(app, tool);
   add_extract(app, tool);
   add_device(app, tool);

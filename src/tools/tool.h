@@ -45,6 +45,7 @@ void add_compare(CLI::App& app, Tool& tool);
 void add_evaluate(CLI::App& app, Tool& tool);
 void add_sweep(CLI::App& app, Tool& tool);
 void add_tune(CLI::App& app, Tool& tool);
+void add_report(CLI::App& app, Tool& tool);
 void add_inspect(CLI::App& app, Tool& tool);
 void add_extract(CLI::App& app, Tool& tool);
 void add_device(CLI::App& app, Tool& tool);

@@ -32,6 +32,7 @@ def table(o):
     venv, models, layer, zoo_env, vela = (o.make(name, "python") for name in (
         "venv", "quick-models", "emulation-layer", "zoo-env", "vela"))
     zoo_tests = dataclasses.replace(zoo_env, optional=True)
+    browser = o.make("packages-BROWSER", "python")
     weights = o.make("accuracy-packages", "python")
     quick_weights = dataclasses.replace(o.make("accuracy-quick", "python"), optional=True)
     plugin, wheel, package = (o.make(name, "after") for name in ("plugin", "wheel", "python-env"))
@@ -71,7 +72,7 @@ def table(o):
               [o.build("sanitized", *programs(SAMPLED))], lambda: [o.ctest("sanitized", SAMPLED, sharded)]),
         Suite("py", "all of Python but the package: golden text, peers, delegates, fuzz seeds, a conformance slice; of what "
               "takes long a part, by turns: SEED chooses, `run.py ethosu`, say, is all of a folder's",
-              [tool, plugin, models, zoo_tests], lambda: [o.pytest("test", *packaged, *by_turns)]),
+              [tool, plugin, models, zoo_tests, browser], lambda: [o.pytest("test", *packaged, *by_turns)]),
         Suite("python", "the Python package, installed from its wheel; accuracy of two trained models; of what takes long a "
               "part, by turns: SEED chooses",
               [package, models, quick_weights], lambda: [o.package_tests("test/python", "test/accuracy", *by_turns)]),
@@ -84,7 +85,7 @@ def table(o):
         Suite("slice-cpp", "of each C++ program", [tests, layer], lambda: [o.ctest("release", env=every)]),
         Suite("slice-asan", "of one with sanitizers", [o.build("sanitized", "test_ir")],
               lambda: [o.ctest("sanitized", ["ir"], every)]),
-        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests],
+        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests, browser],
               lambda: [o.pytest("test", first, *packaged, env=every)]),
         Suite("slice-python", "of each of the package's", [package, models, quick_weights],
               lambda: [o.package_tests("test/python", "test/accuracy", first)]),

@@ -18,6 +18,7 @@ ErrorFamily usage() {
               {"missing", "an argument or a value is missing"},
               {"models", "one of several programs names no method", "write METHOD=FILE for each"},
               {"no-command", "no command is given"},
+              {"report", "a report of a program that is not compiled needs a target, and of one that is takes none"},
               {"unknown-command", "there is no such command"},
               {"unknown-option", "the command has no such option"},
               {"value", "an option has a wrong value"},
@@ -42,6 +43,21 @@ ErrorFamily option() {
               {"unknown", "there is no such option"},
               {"value", "the option does not take the value"},
           }};
+}
+
+ErrorFamily report() {
+  return {
+      "report",
+      "a report cannot be made of what is given",
+      "`tosaic report --help` shows what it takes",
+      "$ tosaic report digits.npy -o digits.html\n"
+      "digits.npy: error[report.unknown-format]: digits.npy is none of .pte, .bpte, .tosa, .vgf and .pt2, nor a "
+      "report's JSON",
+      {
+          {"json", "a file is not what the named command prints as JSON", "give what that command prints with --json"},
+          {"unknown-format", "the file is none that a report is made of",
+           "give a .pte, .bpte, .tosa or .vgf, or a .pt2 and --target"},
+      }};
 }
 
 ErrorFamily compile() {
@@ -159,7 +175,7 @@ ErrorFamily inspect() {
 
 std::vector<ErrorFamily> errors_of_outputs() {
   return {usage(),  option(), compile(), external(), artifact(), bundle(),
-          output(), file(),   convert(), extract(),  inspect()};
+          output(), file(),   convert(), extract(),  inspect(),  report()};
 }
 
 }  // namespace tosaic
