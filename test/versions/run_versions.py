@@ -99,13 +99,20 @@ VIEWERS = ["netron==9.3.3", "ai-edge-model-explorer==0.1.34", "tosa-adapter-mode
 
 
 def try_viewers(version: str, write: bool) -> tuple[Environment, str]:
-    environment = Environment(f"viewers-{version}", *VIEWERS, "pytest")
+    environment = Environment(f"viewers-{version}", *VIEWERS, "pytest", without_dependencies=(str(ROOT / "python" / "model_explorer"),))
     return environment, environment.pytest("test/versions/test_viewers.py")
+
+
+def try_mlia(version: str, write: bool) -> tuple[Environment, str]:
+    environment = Environment(f"mlia-{version}", f"mlia-ethos-u=={version}", "ethos-u-vela==5.1.0", "pytest",
+                              without_dependencies=(wheel(), str(ROOT / "python" / "mlia")))
+    environment.see_peers()
+    return environment, environment.pytest("test/versions/test_mlia.py")
 
 
 PARTS = {"torch": (TORCH, try_torch), "vela": (("5.1.0", "5.2.0"), try_vela),
          "tosa-tools": (("2026.2.1", "2026.5.0", "2026.8.0"), try_tosa_tools),
-         "viewers": (("2026",), try_viewers)}
+         "viewers": (("2026",), try_viewers), "mlia": (("0.1.0",), try_mlia)}
 
 
 def main() -> int:

@@ -2,7 +2,6 @@
 """The Vela on PATH compiles quantised models, and the simulator gives with its streams what the TOSA program gives, byte
 for byte. The digits and the ViT on one product; all quick models on three with --all-models.
 """
-import importlib.metadata
 import os
 import pathlib
 import subprocess
@@ -12,9 +11,6 @@ import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-VERSION = importlib.metadata.version("ethos-u-vela")
-# (Vela, model): the products with whose streams the self-check finds that they are wrong.
-WRONG = {("5.2.0", "tiny_vit"): ("ethos-u55-128", "ethos-u65-256")}
 
 
 def pytest_generate_tests(metafunc):
@@ -42,10 +38,7 @@ def test_streams_give_what_the_tosa_gives(tosaic, name, target, tmp_path):
         program = tmp_path / f"{chosen}.pte"
         made = subprocess.run([tosaic, "compile", model, "--target", chosen, "-o", program], capture_output=True, text=True,
                               env={**os.environ, "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"})
-        if chosen == target and target in WRONG.get((VERSION, name), ()):
-            assert made.returncode == 1 and "error[self-check.differs]" in made.stderr, made.stderr
-            return
-        assert made.returncode == 0, made.stderr
+        assert made.returncode == 0 and "set-aside" not in made.stderr, made.stderr
         subprocess.run([tosaic, "run", program, *inputs, "--output-dir", tmp_path / chosen], check=True, capture_output=True)
         results.append([p.read_bytes() for p in sorted((tmp_path / chosen).iterdir())])
     assert results[0] == results[1]

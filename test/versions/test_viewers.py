@@ -72,6 +72,22 @@ def test_model_explorer_shows_pte(files, kind, delegate):
         assert {k: n for k, n in inside[0][1].items() if k in operators["vgf"]} == operators["vgf"]
 
 
+@pytest.mark.parametrize("kind", ["fp", "int"])
+def test_our_adapter_opens_the_tosa_in_a_pte(files, kind):
+    """With the operators of the graph, and the lines of the model that they come from."""
+    from tosaic_adapter_model_explorer import PteWithTosaAdapter
+
+    folders, operators = files
+    program, inside = PteWithTosaAdapter().convert(str(folders[kind] / "model.pte"), {})["graphCollections"]
+    (box,) = [n for n in program.graphs[0].nodes if n.label == "TOSABackend"]
+    (graph,) = inside.graphs
+    assert box.subgraphIds == [graph.id]
+    labels = collections.Counter(n.label for n in graph.nodes)
+    assert {k: n for k, n in labels.items() if k not in ("CONST", "CONST_SHAPE", "GraphInputs", "GraphOutputs")} == operators[kind]
+    places = [a.value for n in graph.nodes if n.label == "CONV2D" for a in n.attrs if a.key == "opLocation"]
+    assert len(places) == labels["CONV2D"] and all("make_digits.py:" in p and "module " in p for p in places)
+
+
 @pytest.fixture(scope="session")
 def in_netron(tmp_path_factory):
     node = shutil.which("node")

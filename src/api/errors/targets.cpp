@@ -137,6 +137,8 @@ ErrorFamily vela() {
               {"region", "the commands need memory that the payload does not have"},
               {"tensor", "the Ethos-U payload is damaged, or was made by another version", "", true},
               {"truncated", "the Ethos-U payload is cut short", "", true},
+              {"untested", "nobody tried this version of Vela with tosaic",
+               "nothing where the self-check passes; pip install ethos-u-vela==5.1.0 installs one that was tried"},
           }};
 }
 

@@ -89,6 +89,7 @@ void activations_before_views(Graph& graph, bool inputs_too);
 void views_of_their_own(Graph& graph);
 void move_rescales_after_views(Graph& graph);
 void copy_shared_operands(Graph& graph);    // U55, U65
+void separate_lone_rescales(Graph& graph);  // U55, U65
 void copy_selected_operands(Graph& graph);  // U85
 void booleans_of_their_own(Graph& graph);   // U85
 

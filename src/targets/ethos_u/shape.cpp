@@ -130,6 +130,7 @@ void shape_for_u55_of(Graph& graph, const Rewrites& rewrite, bool little_memory)
   rewrite("minima_as_maxima", graph, minima_as_maxima);
   shape_for_all(graph, rewrite, little_memory);
   rewrite("copy_shared_operands", graph, copy_shared_operands);
+  rewrite("separate_lone_rescales", graph, separate_lone_rescales);
   rewrite("make_names_unique", graph, make_names_unique);
 }
 

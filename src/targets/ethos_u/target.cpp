@@ -77,6 +77,7 @@ Result<Emitted> emit(const Graph& graph, const Target& target, const Options& op
   TOSAIC_TRY(VelaResult made, run_vela(tosa, graph, target.name, how));
   TOSAIC_CHECK(same_interface(graph, made.program));
   Emitted emitted;
+  if (is_untested_vela(made.version)) emitted.notes.push_back(untested_vela(made.version));
   move_out(made.program.commands, options.of_kind("external", "commands"), emitted.external);
   move_out(made.program.weights, options.of_kind("external", "weights"), emitted.external);
   TOSAIC_TRY(emitted.payload, vela::write(made.program));

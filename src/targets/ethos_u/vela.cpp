@@ -15,6 +15,7 @@
 #include "base/system/clock.h"
 #include "base/system/external_process.h"
 #include "base/system/output.h"
+#include "base/system/ready_tool.h"
 #include "ir/provenance.h"
 #include "targets/ethos_u/vela_config.h"
 
@@ -25,6 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view network_name = "network";
 const char* const packaged_config = "Arm/vela.ini";
+constexpr std::array<std::string_view, 2> tested{"5.1.0", "5.2.0"};  // docs/versions.md
+const char* const install_tested = "pip install ethos-u-vela==5.1.0";
 
 Result<std::string> find_vela(const std::string& given) {
   if (!given.empty()) {
@@ -34,7 +37,7 @@ Result<std::string> find_vela(const std::string& given) {
   }
   if (std::string found = find_program("vela"); !found.empty()) return found;
   return error("vela.missing", "Ethos-U targets are compiled by Arm's Vela, and there is no 'vela' on PATH")
-      .hint("pip install ethos-u-vela==5.1.0, or give its path with --vela");
+      .hint(fmt::format("{}, or give its path with --vela", install_tested));
 }
 
 // The node that writes the tensor of this name.
@@ -46,7 +49,7 @@ const Node* writer_of(const Graph& graph, std::string_view name) {
 }
 
 // Vela's own words, the last and most telling lines of them, with the user's line where a tensor is named.
-Diagnostic failed(const Ended& ended, const Graph& graph) {
+Diagnostic failed(const Ended& ended, const std::string& version, const Graph& graph) {
   Diagnostic why;
   const bool no_memory =
       std::ranges::any_of(std::array{"MemoryError", "bad_alloc", "Cannot allocate memory"},
@@ -66,6 +69,7 @@ Diagnostic failed(const Ended& ended, const Graph& graph) {
     if ((colon != std::string::npos && lines[i].find(' ') > colon) || lines[i].starts_with("vela: error: ")) first = i;
   }
   for (std::size_t i = first; i < lines.size(); ++i) why.notes.push_back("vela: " + lines[i]);
+  if (is_untested_vela(version)) why.notes.push_back(untested_vela(version).message);
   for (const std::string& line : lines)
     for (const Node& node : graph.nodes)
       for (ValueId v : node.outputs)
@@ -198,6 +202,18 @@ Status keep(const fs::path& from, const std::string& to, const std::string& numb
 
 }  // namespace
 
+bool is_untested_vela(const std::string& version) {
+  return !version.empty() && std::ranges::find(tested, version) == tested.end();
+}
+
+Diagnostic untested_vela(const std::string& version) {
+  return warning("vela.untested",
+                 fmt::format("Vela {} was not tested with tosaic: {} were", version, fmt::join(tested, " and ")))
+      .hint(fmt::format("{} installs one that was; without --no-self-check what this one makes is checked before it is "
+                        "written",
+                        install_tested));
+}
+
 bool is_vela_file(std::string_view name) { return name.starts_with(network_name) || name.ends_with(".log"); }
 
 namespace {
@@ -206,9 +222,8 @@ namespace {
 std::vector<std::string> packaged_sections(const std::string& vela) {
   const auto temporary = Temporary::folder();
   if (!temporary.ok()) return {};
-  const auto listed =
-      run_process({vela, "--list-configs", packaged_config}, fs::path(temporary->path()) / "configs.log");
-  return vela_sections(listed.ok() ? listed->said : "");
+  const auto listed = run_ready({vela, "--list-configs", packaged_config}, fs::path(temporary->path()) / "configs.log");
+  return vela_sections(listed.ok() ? listed->ended.said : "");
 }
 
 Diagnostic ended_early(Diagnostic why, const VelaOptions& options) {
@@ -275,6 +290,7 @@ std::string how_it_runs(const std::string& vela, const std::string& accelerator,
 
 Status vela_ready(const std::string& accelerator, const VelaOptions& options, bool asked) {
   TOSAIC_TRY(const std::string vela, find_vela(options.executable));
+  make_ready(vela);  // while the program is read and calibrated
   if (!options.config.empty()) {
     TOSAIC_TRY(const Bytes ini, map_file(options.config));
     return check_vela_config(options.config, vela_sections(ini.text()), accelerator, options);
@@ -314,17 +330,18 @@ Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::st
                                    "--verbose-performance"};
   command.insert(command.end(), options.flags.begin(), options.flags.end());
   const auto begin = SteadyClock::now();
-  auto ran = run_process(command, log, {.longest = options.longest});
+  auto ran = run_ready(command, log, {.longest = options.longest});
   const std::chrono::duration<double> seconds = SteadyClock::now() - begin;
   if (!options.keep.empty()) TOSAIC_CHECK(keep(folder / ".", options.keep, options.number));
   if (!ran.ok()) return ended_early(std::move(ran.error()), options);
-  const Ended& ended = *ran;
+  const auto& [ended, version] = *ran;
   const fs::path npz = output / fmt::format("{}_vela.npz", network_name);
   std::error_code missing;
-  if (!ended.succeeded() || !fs::exists(npz, missing)) return failed(ended, graph);
+  if (!ended.succeeded() || !fs::exists(npz, missing)) return failed(ended, version, graph);
 
   VelaResult result;
   result.seconds = seconds.count();
+  result.version = version;
   TOSAIC_TRY(const Bytes file, map_file(npz.string()));
   TOSAIC_TRY(result.program, vela::read_raw_output(file, npz.filename().string()));
   result.estimate = read_estimate(output, graph);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vela, Arm's compiler for Ethos-U, as a child process: a TOSA flatbuffer in, a command stream and Vela's own estimate
-// of it out. tosaic needs the PyPI package `ethos-u-vela` for this and nothing else.
+// of it out. The process is kept ready for the next call (base/system/ready_tool.h). tosaic needs the PyPI package `ethos-u-vela` for this and nothing else.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -30,6 +30,7 @@ struct VelaResult {
   NpuEstimate estimate;
   std::vector<std::pair<std::string, Bytes>> files;  // what it was given and wrote, by name
   double seconds = 0;                                // of the child process
+  std::string version;                               // Vela's; empty: unknown
 };
 
 // Can it be run, and has it the configurations that were chosen? Asked before anything is computed. Errors:
@@ -42,6 +43,10 @@ Status vela_ready(const std::string& accelerator, const VelaOptions& options, bo
 // vela.hangs, vela.config.
 Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::string& accelerator,
                             const VelaOptions& options);
+
+// A version that nobody tried with tosaic: its results may be right, and nobody knows. The warning is vela.untested.
+bool is_untested_vela(const std::string& version);
+Diagnostic untested_vela(const std::string& version);
 
 // The names of the files that `keep` gets.
 bool is_vela_file(std::string_view name);
