@@ -11,7 +11,7 @@ PYTHON ?= .venv/bin/python
 STAMPS := build/.stamps
 TOSAIC := build/release/bin/tosaic
 
-.PHONY: help demo build device cmsis-pack qemu-npu test test-fresh dist test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
+.PHONY: help demo docs docs-test-env build device cmsis-pack qemu-npu test test-fresh dist test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -65,6 +65,23 @@ plugin: $(STAMPS)/packages-BUILD venv  ## the ExecuTorch plug-in, at build/relea
 # An Ethos-U in QEMU's boards, and what builds and runs firmware for it (device/qemu/README.md).
 qemu-npu: $(STAMPS)/packages-BUILD $(STAMPS)/packages-BARE  ## an Ethos-U for QEMU, at build/release/device/qemu/tosaic_npu.so
 	@$(call build-of,tosaic_npu)
+
+# ---- docs -----------------------------------------------------------------------------------------------------
+
+# In an environment of its own: what the tests pin is not asked. Needs no compiler.
+docs: $(STAMPS)/docs-env  ## the site of docs/ and of the references, in build/site
+	@NO_MKDOCS_2_WARNING=1 build/docs-env/bin/mkdocs build --strict -f docs/site/mkdocs.yml 2>&1 | sed '/^INFO/d'
+	@echo "build/site: python3 -m http.server -b 127.0.0.1 -d build/site"
+
+$(STAMPS)/docs-env: docs/site/requirements.txt | $(STAMPS)/packages-DOCS
+	@/usr/bin/python3 -m venv build/docs-env
+	@build/docs-env/bin/python $(PIP) -r docs/site/requirements.txt
+	@mkdir -p $(@D) && touch $@
+
+docs-test-env: $(STAMPS)/docs-test-env
+$(STAMPS)/docs-test-env: test/docs_site/requirements.txt $(STAMPS)/docs-env $(STAMPS)/packages-BROWSER
+	@build/docs-env/bin/python $(PIP) -r test/docs_site/requirements.txt
+	@mkdir -p $(@D) && touch $@
 
 # ---- tests ----------------------------------------------------------------------------------------------------
 
@@ -134,12 +151,14 @@ DRIVER_PACKAGES := libvulkan1 mesa-vulkan-drivers
 VULKAN_PACKAGES := $(DRIVER_PACKAGES) vulkan-validationlayers glslang-tools
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
-BROWSER_PACKAGES := chromium
 CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 # Compiler, C library and emulator of a Cortex-M; and what this machine's own compiler needs for 32 bits.
 BARE_PACKAGES  = gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm \
                  libc6-dev-i386 lib32gcc-$(shell gcc -dumpversion)-dev
 VENV_PACKAGES  := python3-venv python3-dev
+# Graphviz draws the diagrams of pages.
+DOCS_PACKAGES  := python3-venv graphviz
+BROWSER_PACKAGES := chromium
 
 $(STAMPS)/packages-%: .ci/install-packages Makefile
 	@.ci/install-packages $($*_PACKAGES)

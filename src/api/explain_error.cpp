@@ -82,15 +82,15 @@ Result<std::string> explain_error(const std::string& code) {
 std::string error_page() {
   std::string out =
       "<!-- SPDX-License-Identifier: Apache-2.0 -->\n<!-- Printed by `tosaic explain-error --markdown`; `make errors` "
-      "writes it again. -->\n# Error codes\n\n"
+      "writes it again. -->\n<!-- blocks run by: test/docs_site/test_error_examples.py -->\n# Error codes\n\n"
       "Every error, warning and note has a stable code, `error[pt2.foreign]`. The part before the dot is its family. "
       "Messages say what to do in their last line, `help:`; this page has it for all codes. In a shell:\n\n"
-      "```\ntosaic explain-error pt2.foreign     # one code\ntosaic explain-error pt2             # a family\n"
+      "```sh\ntosaic explain-error pt2.foreign     # one code\ntosaic explain-error pt2             # a family\n"
       "tosaic explain-error                 # the list of families\n```\n\n"
       "`*` stands for a word: `aten.*.rank` is `aten.matmul.rank`, for instance. Where a code has nothing in the last "
       "column, do what its family says.\n";
   for (const ErrorFamily& family : error_families()) {
-    out += fmt::format("\n## {}\n\n**What happened:** {}.\n\n**What to do:** {}.\n\n```\n{}\n```\n", family.name,
+    out += fmt::format("\n## {}\n\n**What happened:** {}.\n\n**What to do:** {}.\n\n```console\n{}\n```\n", family.name,
                        family.meaning, family.hint, family.example);
     if (!family.codes.empty()) out += "\n| code | what happened | what to do |\n|---|---|---|\n";
     for (const ErrorCode& code : family.codes)

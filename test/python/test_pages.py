@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pages and notebooks show runs: docs/quickstart.md block by block, every other page's blocks each in a process of its
-own, the notebooks of examples/ in a kernel."""
+"""What pages and notebooks show in Python runs: pages that say so block by block, the blocks of all others each in a process
+of its own, the notebooks of examples/ in a kernel. Other languages: test/docs_site."""
 import ast
 import builtins
 import os
-import textwrap
 import pathlib
 import re
 import shutil
@@ -16,30 +15,50 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "test/docs_site"))
+import code_blocks  # noqa: E402
+
 NOTEBOOKS = sorted((ROOT / "examples").rglob("*.ipynb"))
 
 
-def test_quickstart(tmp_path):
-    """`python` blocks run in one interpreter and `sh` blocks between them, in a folder that is empty before; `console` is
-    what the reader types to install."""
-    text = (ROOT / "docs" / "quickstart.md").read_text()
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, re.S | re.M)
-    assert {kind for kind, _ in blocks} == {"python", "sh", "console"}
-    lines = ["import subprocess"]
-    for kind, block in blocks:
-        if kind == "python":
-            lines.append(block)
-        elif kind == "sh":
-            lines.append(f"subprocess.run({block!r}, shell=True, check=True)")
-    (tmp_path / "quickstart.py").write_text("\n".join(lines))
+def run_script(text, folder):
+    (folder / "page.py").write_text(text)
     tools = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run([sys.executable, "quickstart.py"], cwd=tmp_path, capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "page.py"], cwd=folder, capture_output=True, text=True, timeout=600,
                           env={**os.environ, "PATH": tools, "OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stdout + done.stderr
-    accuracies = [float(x) for x in re.findall(r"([\d.]+)%$", done.stdout, re.M)]
-    assert len(accuracies) == 4 and min(accuracies) > 90, done.stdout
-    assert "aten.sort.default quickstart.py:" in done.stdout.replace(f"{tmp_path}/", ""), done.stdout
+    assert done.returncode == 0, text + done.stdout + done.stderr
+    return done
+
+
+def run_in_order(page, folder):
+    """`python` blocks run in one interpreter and `sh` blocks between them, in a folder that is empty before."""
+    lines = ["import subprocess"]
+    for block in code_blocks.blocks(page):
+        if block.kind == "run in order" and block.language == "python":
+            lines.append(block.text)
+        elif block.kind == "run in order" and block.language == "sh":
+            lines.append(f"subprocess.run(['bash', '-euc', {block.text!r}], check=True)")
+    assert len(lines) > 5
+    return run_script("\n".join(lines), folder).stdout
+
+
+def test_quickstart(tmp_path):
+    printed = run_in_order("docs/quickstart.md", tmp_path)
+    accuracies = [float(x) for x in re.findall(r"([\d.]+)%$", printed, re.M)]
+    assert len(accuracies) == 4 and min(accuracies) > 90, printed
+    assert "aten.sort.default page.py:" in printed.replace(f"{tmp_path}/", ""), printed
     assert {"digits.pte", "digits.h", "digits_executorch.pte"} <= set(os.listdir(tmp_path))
+
+
+def test_quickstart_of_an_executorch_script(tmp_path):
+    printed = run_in_order("docs/quickstart-executorch.md", tmp_path)
+    left = re.findall(r"^(\w+): .*outside an integer delegate", printed, re.M)
+    assert [name.split("_per_tensor")[0] for name in sorted(left)] == ["quantized_decomposed_dequantize", "quantized_decomposed_quantize"]
+
+
+def test_pages_that_run_in_order_are_these():
+    assert [page for page in code_blocks.pages() if code_blocks.runs_in_order(page)] == [
+        "docs/quickstart-executorch.md", "docs/quickstart.md"]
 
 
 # What a page's reader has when a block begins, by name.
@@ -63,13 +82,10 @@ GIVEN = {
 
 
 def blocks():
-    for page in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]):
-        if page.name == "quickstart.md":
-            continue
-        text = page.read_text()
-        for found in re.finditer(r"^( *)```python\n(.*?)^ *```", text, re.S | re.M):
-            line = text.count("\n", 0, found.start()) + 1
-            yield pytest.param(textwrap.dedent(found.group(2)), id=f"{page.name}:{line}")
+    for page in code_blocks.pages():
+        for block in code_blocks.blocks(page):
+            if block.language == "python" and not block.kind:
+                yield pytest.param(block.text, id=block.name.replace("/", "."))
 
 
 def before(block):
@@ -110,12 +126,7 @@ def test_each_block_in_a_process_of_its_own(block, compiled, tmp_path):
 def {name}(x: torch.Tensor) -> torch.Tensor: return x.clone()
 """ for name in set(re.findall(r'lowering\("mylib::(\w+)"', block)))
     script = "\n".join([before(block), "import torch" if operators else "", operators, block])
-    (tmp_path / "block.py").write_text(script)
-    tools = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run([sys.executable, "block.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "PATH": tools, "OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, script + done.stdout + done.stderr
-    assert "DeprecationWarning" not in done.stderr
+    assert "DeprecationWarning" not in run_script(script, tmp_path).stderr
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)

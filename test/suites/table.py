@@ -32,8 +32,10 @@ def table(o):
     venv, models, layer, zoo_env, vela = (o.make(name, "python") for name in (
         "venv", "quick-models", "emulation-layer", "zoo-env", "vela"))
     zoo_tests = dataclasses.replace(zoo_env, optional=True)
-    browser = o.make("packages-BROWSER", "python")
+    chromium = o.make("packages-BROWSER", "python")
     weights = o.make("accuracy-packages", "python")
+    site = dataclasses.replace(o.make("docs", "python"), optional=True)
+    browser = o.make("docs-test-env", "python")
     quick_weights = dataclasses.replace(o.make("accuracy-quick", "python"), optional=True)
     plugin, wheel, package = (o.make(name, "after") for name in ("plugin", "wheel", "python-env"))
     in_package = ROOT / "build/python-env/bin/python"
@@ -72,7 +74,7 @@ def table(o):
               [o.build("sanitized", *programs(SAMPLED))], lambda: [o.ctest("sanitized", SAMPLED, sharded)]),
         Suite("py", "all of Python but the package: golden text, peers, delegates, fuzz seeds, a conformance slice; of what "
               "takes long a part, by turns: SEED chooses, `run.py ethosu`, say, is all of a folder's",
-              [tool, plugin, models, zoo_tests, browser], lambda: [o.pytest("test", *packaged, *by_turns)]),
+              [tool, plugin, models, zoo_tests, site, chromium], lambda: [o.pytest("test", *packaged, *by_turns)]),
         Suite("python", "the Python package, installed from its wheel; accuracy of two trained models; of what takes long a "
               "part, by turns: SEED chooses",
               [package, models, quick_weights], lambda: [o.package_tests("test/python", "test/accuracy", *by_turns)]),
@@ -85,7 +87,7 @@ def table(o):
         Suite("slice-cpp", "of each C++ program", [tests, layer], lambda: [o.ctest("release", env=every)]),
         Suite("slice-asan", "of one with sanitizers", [o.build("sanitized", "test_ir")],
               lambda: [o.ctest("sanitized", ["ir"], every)]),
-        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests, browser],
+        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests, site, chromium],
               lambda: [o.pytest("test", first, *packaged, env=every)]),
         Suite("slice-python", "of each of the package's", [package, models, quick_weights],
               lambda: [o.package_tests("test/python", "test/accuracy", first)]),
@@ -147,6 +149,9 @@ def table(o):
         Suite("aarch64-cpu", "kernels for aarch64 beside the interpreter", [
             venv, *cross, o.build("aarch64", "test_cpu", options=lambda: arm64)],
               lambda: [o.ctest("aarch64", ["cpu"])]),
+        Suite("docs", "the site of docs/: links, files, and in a browser light, dark, on a phone, with its search", [site, browser],
+              lambda: [o.pytest("test/docs_site", "--ignore", "test/docs_site/test_code_blocks.py", env={"TOSAIC_BROWSER": "1"},
+                                python=ROOT / "build/docs-env/bin/python")]),
         Suite("fuzz", "every fuzzer for FUZZ_SECONDS (60)",
               [tool, vela, o.make("packages-FUZZ", "compile"), o.build("fuzz")], lambda: [
                   Command(["python3", "test/fuzz/make_seeds.py", "build/release/bin/tosaic", "build/fuzz/seeds"], o.peers),
