@@ -76,6 +76,8 @@ GIVEN = {
     "exported": "exported = torch.export.export(model, (torch.randn(1, 1, 8, 8),))",
     "prefill_ep": "prefill_ep = torch.export.export(model, (torch.randn(1, 1, 8, 8),))",
     "decode_ep": "decode_ep = torch.export.export(model, (torch.randn(1, 1, 8, 8),))",
+    "artifact": "artifact = tosaic.compile(model, torch.randn(1, 1, 8, 8), calibration=[torch.randn(8, 1, 8, 8)])",
+    "dataset": "dataset = [(torch.randn(1, 1, 8, 8), 3) for _ in range(4)]",
     "Runtime": "import tosaic.executorch.runtime\nfrom executorch.runtime import Runtime",
     "Inspector": "from executorch.devtools import Inspector",
 }
@@ -98,7 +100,7 @@ def before(block):
     wanted = {n.id for n in names} - made
     assert not (unknown := wanted - set(GIVEN)), f"say in GIVEN what {unknown} are"
     needs = "\n".join(GIVEN[name] for name in GIVEN if name in wanted)
-    also = [name for name in ("torch", "model") if re.search(rf"\b{name}\b", needs) and name not in wanted | made]
+    also = [name for name in ("torch", "tosaic", "model") if re.search(rf"\b{name}\b", needs) and name not in wanted | made]
     return "\n".join([GIVEN[name] for name in also] + [needs])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tosaic.sweep: the same rows wherever the programs are compiled: here, in other processes, on a Dask cluster."""
+"""tosaic.sweep (docs/evaluate.md): the same rows wherever the programs are compiled: here, in other processes, on a Dask cluster."""
 import concurrent.futures
 import multiprocessing
 import pickle

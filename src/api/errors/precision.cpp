@@ -75,8 +75,8 @@ ErrorFamily evaluate() {
       "evaluate",
       "a program cannot be run on a data set",
       "the data are arrays as the program takes them, the labels whole numbers that count its classes from 0",
-      "$ tosaic evaluate digits.pte --data samples.npz\n"
-      "samples.npz: error[evaluate.data]: the samples for input 'x' are 128x28x28xf32, the program takes 1x8x8x1xf32",
+      "$ tosaic evaluate digits.pte --data digits_test.npz --labels digit.npy\n"
+      "digit.npy: error[evaluate.labels]: the labels are no integers",
       {
           {"alone", "neither labels nor floats say what is right", "give --labels, or --float with the model's .pt2"},
           {"data", "the data do not fit the program's inputs",
