@@ -162,7 +162,8 @@ def declarations(found, language, level, known, within=""):
                 made += [f"{'#' * (level + 1)} {within}{name.replace('<', chr(92) + '<')}".replace("_", "\\_"), ""]
             before = name
             made += prose(item.comment, known) if item.comment else []
-            members = list(items(body_of(item.text))) if re.match(r"(template <.*>\n)?class ", item.text) else []
+            has_body = re.match(r"(template <.*>\n)?class ", item.text) and "{" in item.text  # else it is only named
+            members = list(items(body_of(item.text))) if has_body else []
             if any(m.comment for m in members):
                 made += declarations(members, language, level + 1, known, f"{name}::")
                 before = None

@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOME = "docs/README.md"
 # Folders without pages: what builds leave, and this one.
 OUTSIDE = {"build", "dist", "docs/site"}
+PICTURES = (".png", ".jpg", ".svg")
 
 
 def repository_pages():
@@ -49,7 +50,7 @@ def inside(page, target):
 
 def shown_by(path):
     """The page that shows this file or folder of the repository."""
-    if path.endswith(".md"):
+    if path.endswith((".md", *PICTURES)):
         return path
     if (ROOT / path / "README.md").is_file():
         return f"{path}/README.md"
@@ -57,12 +58,13 @@ def shown_by(path):
 
 
 def generated():
-    """path -> Markdown of the pages that are made when the site is built."""
+    """path -> Markdown of the pages that are made when the site is built; and the paths of the pictures in all pages."""
     pages = {**commands.pages(ROOT), **headers.pages(ROOT), **python_reference.pages(ROOT)}
     texts = {path: (ROOT / path).read_text() for path in repository_pages()}
     shown = {inside(page, target)[0] for page, text in (texts | pages).items() for _, target in markdown_links.links(text)
              if not markdown_links.is_outside(target)}
-    return pages | source_pages.pages(ROOT, [path for path in shown if shown_by(path) == source_pages.page_of(path)])
+    made = pages | source_pages.pages(ROOT, [path for path in shown if shown_by(path) == source_pages.page_of(path)])
+    return made, sorted(path for path in shown if path.endswith(PICTURES))
 
 
 def on_config(config):
@@ -84,7 +86,10 @@ def on_files(files, config):
     kept = [file for file in files if file.src_dir != config.docs_dir]  # the theme's
     for path in repository_pages():
         kept.append(File(path, str(ROOT), config.site_dir, True, dest_uri=place(path)))
-    for path, text in generated().items():
+    made, pictures = generated()
+    for path in pictures:
+        kept.append(File(path, str(ROOT), config.site_dir, True, dest_uri=path.removeprefix("docs/")))
+    for path, text in made.items():
         file = File.generated(config, path, content=text)
         file.dest_uri = place(path)
         kept.append(file)
@@ -108,7 +113,7 @@ def on_page_markdown(markdown, page, config, files):
 
     def title(target):
         file = ROOT / inside(origin, target)[0]
-        found = re.search(r"^# (.*)$", file.read_text(), re.M) if file.is_file() else None
+        found = re.search(r"^# (.*)$", file.read_text(), re.M) if file.is_file() and file.suffix not in PICTURES else None
         return found and found[1]
 
     return diagrams.drawn(markdown_links.with_links(markdown_links.with_titles(markdown, title), to))

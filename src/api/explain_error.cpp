@@ -61,8 +61,9 @@ Result<std::string> text_of(const std::string& code) {
   const auto [family, row] = meaning_of(code);
   if (!family) return unknown_code(code);
   if (row) return explained(*family, *row, code);
-  const bool begins = std::any_of(family->codes.begin(), family->codes.end(),
-                                  [&](const ErrorCode& c) { return full_name(*family, c).starts_with(code); });
+  const bool begins = std::any_of(family->codes.begin(), family->codes.end(), [&, &of = *family](const ErrorCode& c) {
+    return full_name(of, c).starts_with(code);
+  });
   if (!begins && code != family->name) return unknown_code(code);
   return explained(*family, code);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/payload_forms.h"
+#include "ir/graph.h"
 #include "report/contents.h"
 
 namespace tosaic {

@@ -9,7 +9,7 @@ from code_blocks import ROOT
 # Of other tools, and told as such. docs/parity.md is about ExecuTorch's.
 OTHERS = {"--gc-sections", "--specs", "--list-configs", "--optimise", "--separate-io-regions", "--cop-format", "--strict",
           "--whole-archive", "--cflags", "--libs", "--install", "--component", "--prefix", "--build", "--select_ops_list", "--bundleio",
-          "--elf", "--target", "--pte", "--output", "--build_type", "--extra_build_flags", "--all-models", "--executors", "--list", "--bless"}
+          "--elf", "--target", "--target-profile", "--performance", "--backend", "--pte", "--output", "--build_type", "--extra_build_flags", "--all-models", "--executors", "--list", "--bless"}
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+")
 PAGES = ["README.md", *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")) if p.name != "parity.md")]
 

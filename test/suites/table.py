@@ -150,8 +150,8 @@ def table(o):
             venv, *cross, o.build("aarch64", "test_cpu", options=lambda: arm64)],
               lambda: [o.ctest("aarch64", ["cpu"])]),
         Suite("docs", "the site of docs/: links, files, and in a browser light, dark, on a phone, with its search", [site, browser],
-              lambda: [o.pytest("test/docs_site", "--ignore", "test/docs_site/test_code_blocks.py", env={"TOSAIC_BROWSER": "1"},
-                                python=ROOT / "build/docs-env/bin/python")]),
+              lambda: [o.pytest(*(f"test/docs_site/test_{name}.py" for name in ("links", "site_files", "site_browser")),
+                                env={"TOSAIC_BROWSER": "1"}, python=ROOT / "build/docs-env/bin/python")]),
         Suite("fuzz", "every fuzzer for FUZZ_SECONDS (60)",
               [tool, vela, o.make("packages-FUZZ", "compile"), o.build("fuzz")], lambda: [
                   Command(["python3", "test/fuzz/make_seeds.py", "build/release/bin/tosaic", "build/fuzz/seeds"], o.peers),
