@@ -32,7 +32,7 @@ def test_tosa(tmp_path):
 
 def test_pte(tmp_path):
     program = tosaic.load(converted(tmp_path, "pte", executorch_target_config=U55))
-    assert program.inputs[0].tensor.dtype == "f32"
+    assert program.inputs[0].dtype == "f32"
 
 
 def test_what_there_is_not_is_mlias_error(tmp_path):

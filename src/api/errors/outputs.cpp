@@ -97,6 +97,17 @@ ErrorFamily artifact() {
           }};
 }
 
+ErrorFamily etrecord() {
+  return {"etrecord",
+          "a program cannot have an ETRecord, ExecuTorch's notes for its Inspector",
+          "give tosaic.compile the module or the ExportedProgram",
+          ">>> etrecord(tosaic.compile(\"model.pt2\", target=\"tosa-fp\"))\n"
+          "error[etrecord.program]: an ETRecord holds the exported program, and this one was read from a file",
+          {
+              {"program", "the program was read from a file, or has several methods", "torch.export.load(FILE)"},
+          }};
+}
+
 ErrorFamily bundle() {
   return {"bundle",
           "the test cases of a .bpte file do not fit its program",
@@ -174,7 +185,7 @@ ErrorFamily inspect() {
 }  // namespace
 
 std::vector<ErrorFamily> errors_of_outputs() {
-  return {usage(),  option(), compile(), external(), artifact(), bundle(),
+  return {usage(),  option(), compile(), external(), artifact(), bundle(), etrecord(),
           output(), file(),   convert(), extract(),  inspect(),  report()};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vela, Arm's compiler for Ethos-U, as a child process: a TOSA flatbuffer in, a command stream and Vela's own estimate
-// of it out. The process is kept ready for the next call (base/system/ready_tool.h). tosaic needs the PyPI package `ethos-u-vela` for this and nothing else.
+// of it out. The process is kept ready for the next call (base/system/ready_tool.h). tosaic needs the PyPI package
+// `ethos-u-vela` for this and nothing else.
 #pragma once
 #include <chrono>
 #include <cstdint>
