@@ -20,7 +20,6 @@ namespace {
 using reporting::ShownGraph;
 using reporting::ShownMemory;
 using reporting::ShownNode;
-using reporting::ShownValue;
 
 // Dispatches of one tier: what they write and read are ranges of memories, which later ranges may take again.
 class ShownDispatches {

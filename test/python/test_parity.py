@@ -16,7 +16,8 @@ import os
 import pathlib
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "parity.md"
-OURS = ["tosaic.executorch", "tosaic.executorch.compile_specs", "tosaic.executorch.quantizer", "tosaic.executorch._scripts"]
+OURS = ["tosaic.executorch", "tosaic.executorch.compile_specs", "tosaic.executorch.quantizer", "tosaic.executorch.recipes",
+        "tosaic.executorch._scripts"]
 
 # Which modules' names count, and under which heading. Their own manifest is made of the names in LAZY_IMPORTS.
 SECTIONS = {
@@ -145,7 +146,6 @@ ABSENT = {
     "LeakyReLULoweringConfig*": "as of ArmPassPipelineConfig",
     "SDPASafeSoftmaxGuardPolicy*": "as of ArmPassPipelineConfig",
     "QuantizeInfConfig*": "as of ArmPassPipelineConfig",
-    "ArmRecipe*": "`tosaic.compile` is one call; in ExecuTorch's flow, quantizer and partitioner by hand",
     "VgfEnvironment*": "ExecuTorch's own is what `validate_environment` gives",
     "*vgf*available": "there is nothing to look for: tosaic writes VGF itself",
     "check_*environment": "there is nothing to look for: tosaic writes VGF itself",

@@ -79,21 +79,23 @@ class ArmRecipeProvider(BackendRecipeProvider):
         """All of `ArmRecipeType`."""
         return list(ArmRecipeType)
 
-    def create_recipe(self, recipe_type: RecipeType, *, macs: int | None = None,
-                      calibration_inputs_fn: Callable[[], Iterable[tuple]] | None = None, **arguments: Any) -> ExportRecipe | None:
+    def create_recipe(self, recipe_type: RecipeType, **kwargs: Any) -> ExportRecipe | None:
         """The recipe; None for a type that is not of `ArmRecipeType`.
 
         Args:
             recipe_type: one of `ArmRecipeType`.
-            macs: of an Ethos-U, multiplications per cycle; None: 128 (U55), 256 (U65, U85).
-            calibration_inputs_fn: of recipes with integers, gives the samples, each a tuple of inputs.
-            arguments: of `EthosUCompileSpec`, or of the target's other compile spec.
+            kwargs: `macs`: of an Ethos-U, multiplications per cycle; without: 128 (U55), 256 (U65, U85).
+                `calibration_inputs_fn`: of recipes with integers, gives the samples, each a tuple of inputs. All others are
+                arguments of `EthosUCompileSpec`, or of the target's other compile spec.
 
         Raises:
             ValueError: for a number of MACs that the product has not, and arguments that the compile spec does not take.
         """
         if not isinstance(recipe_type, ArmRecipeType):
             return None
+        arguments = dict(kwargs)
+        macs: int | None = arguments.pop("macs", None)
+        calibration_inputs_fn: Callable[[], Iterable[tuple]] | None = arguments.pop("calibration_inputs_fn", None)
         device, _, integers = recipe_type.name.rpartition("_")
         spec = _spec_of(device, integers, macs, arguments)
         vulkan = isinstance(spec, VulkanCompileSpec)
