@@ -141,11 +141,11 @@ clean:  ## remove the builds (keeps .venv and cached models)
 # ---- what has to be there -------------------------------------------------------------------------------------
 
 # Debian's packages. The quick check is a stamp that depends on this file: nothing is asked again until these lists change.
+# Scripts that `tosaic report` puts into its pages (first: the list below is read at once).
+PAGE_PACKAGES  := libjs-chart.js python3-xstatic-dagre
 BUILD_PACKAGES := g++ cmake ninja-build ccache python3 libflatbuffers-dev flatbuffers-compiler libsimdjson-dev \
                   libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev libmd-dev zlib1g-dev \
                   libvulkan-dev libvulkan-volk-dev $(PAGE_PACKAGES)
-# Scripts that `tosaic report` puts into its pages.
-PAGE_PACKAGES  := libjs-chart.js python3-xstatic-dagre
 # Any Vulkan 1.3 driver will do; Mesa's runs on the CPU.
 DRIVER_PACKAGES := libvulkan1 mesa-vulkan-drivers
 VULKAN_PACKAGES := $(DRIVER_PACKAGES) vulkan-validationlayers glslang-tools
@@ -234,7 +234,7 @@ quick-models: venv
 
 # Debian's arm64 packages, unpacked for qemu, and NumPy's.
 arm64-root:
-	@.ci/arm64-root build/arm64-root $(filter lib% zlib%,$(BUILD_PACKAGES)) libpython3-dev python3
+	@.ci/arm64-root build/arm64-root $(filter lib% zlib%,$(filter-out $(PAGE_PACKAGES),$(BUILD_PACKAGES))) libpython3-dev python3
 
 arm64-numpy: venv
 	@rm -rf build/arm64-numpy && $(PYTHON) $(PIP) --no-deps --only-binary=:all: --platform manylinux2014_aarch64 \

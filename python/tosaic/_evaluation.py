@@ -225,7 +225,7 @@ def _integers(label: Any) -> list[int]:
 def _in_a_batch(row: Described, info: _core.TensorInfo) -> Described:
     """A data set's items often come without the batch of one that the program takes."""
     address, dtype, sizes, strides = row
-    if len(sizes) + 1 == len(info.dims) and info.dims[0].lowest <= 1 and info.dims[0].size in (1, -1):
+    if len(sizes) + 1 == len(info.dims) and info.dims[0].lowest <= 1:
         return address, dtype, (1, *sizes), None if strides is None else (0, *strides)
     return row
 

@@ -49,7 +49,7 @@ def gone(process):
     return False
 
 
-def test_one_process_serves_all():
+def one_process_serves_all():
     first = compiled(9)
     served = waiting()
     assert len(served) == 1
@@ -57,7 +57,7 @@ def test_one_process_serves_all():
     assert waiting() == served and 0 < second < first
 
 
-def test_one_that_was_killed_is_replaced():
+def one_that_was_killed_is_replaced():
     compiled(13)
     (before,) = waiting()
     os.kill(before, signal.SIGKILL)
@@ -67,7 +67,7 @@ def test_one_that_was_killed_is_replaced():
     assert after != before
 
 
-def test_a_forked_process_has_one_of_its_own():
+def a_forked_process_has_one_of_its_own():
     compiled(15)
     before = waiting()
     child = os.fork()
@@ -79,11 +79,23 @@ def test_a_forked_process_has_one_of_its_own():
     assert waiting() == before
 
 
+def apart(body):
+    """A process without what other tests left waiting, and this file as `t`."""
+    script = f"import sys; sys.path[:0] = {sys.path!r}; import test_vela_ready as t; {body}"
+    return subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, cwd=pathlib.Path(__file__).parent)
+
+
+@pytest.mark.parametrize("what", ["one_process_serves_all", "one_that_was_killed_is_replaced", "a_forked_process_has_one_of_its_own"])
+def test_in_a_process_of_its_own(what):
+    child = apart(f"t.{what}()")
+    said = child.communicate(timeout=300)[1]
+    assert child.returncode == 0, said
+
+
 def test_it_ends_with_the_process_that_it_serves():
     """However that ends."""
-    script = f"import sys; sys.path[:0] = {sys.path!r}; import test_vela_ready as t; t.compiled(); print(*t.waiting(), flush=True); input()"
-    child = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                             cwd=pathlib.Path(__file__).parent)
+    child = apart("t.compiled(); print(*t.waiting(), flush=True); input()")
     (process,) = map(int, child.stdout.readline().split())
     child.kill()
     child.wait(timeout=60)
