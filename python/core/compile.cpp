@@ -2,13 +2,13 @@
 // The compiler, called without the interpreter's lock; what Python has to say on the way comes through callbacks.
 #include <nanobind/stl/map.h>
 
-#include "bind.h"
+#include "asked.h"
 
 namespace tosaic::python {
 namespace {
 
 // Python's part in a compilation. Its exceptions end the compilation, and are raised when it has ended.
-class Calls {
+class Calls : public Asked {
  public:
   // `samples`: by the method's name (empty: the only one), an iterator, or the path of a file that the core reads.
   Calls(const Program& program, nb::object progress, const nb::dict& samples) : progress_(std::move(progress)) {
@@ -17,7 +17,7 @@ class Calls {
       if (nb::isinstance<nb::str>(given))
         samples_.emplace_back(method, value_of(read_samples(nb::cast<std::string>(given), program, method)));
       else
-        samples_.emplace_back(method, source(nb::borrow(given)));
+        samples_.emplace_back(method, Asked::samples(nb::borrow(given)));
     }
   }
 
@@ -28,13 +28,7 @@ class Calls {
       to.progress = [this](std::string_view stage, std::size_t done, std::size_t total) {
         in_python([&] { progress_(std::string(stage), done, total); });
       };
-    // Ctrl-C is a signal that Python keeps until somebody asks.
-    to.cancelled = [this] {
-      in_python([] {
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      });
-      return raised_ != nullptr;
-    };
+    to.cancelled = [this] { return cancelled(); };
     return to;
   }
 
@@ -42,53 +36,11 @@ class Calls {
   // Of a program with one method; empty: none are given.
   SampleSource only_samples() const { return samples_.empty() ? SampleSource() : samples_.front().second; }
 
-  // The result, unless Python raised something.
-  template <class T>
-  T end(Result<T> result) {
-    rethrow();
-    return value_of(std::move(result));
-  }
-
-  void rethrow() const {
-    if (raised_ != nullptr) std::rethrow_exception(raised_);
-  }
-
   std::vector<Diagnostic> said;
 
  private:
-  // Asks the iterator for lists of described tensors, whose objects stay until the next is asked for.
-  SampleSource source(nb::object iterator) {
-    iterators_.push_back(std::move(iterator));
-    return [this, from = iterators_.back().ptr()](std::vector<InputTensor>& sample) -> Result<bool> {
-      bool more = false;
-      in_python([&] {
-        PyObject* next = PyIter_Next(from);
-        if (!next) {
-          if (PyErr_Occurred()) throw nb::python_error();
-          return;
-        }
-        current_ = nb::steal(next);
-        sample = all_lent(current_[1]);
-        more = true;
-      });
-      if (raised_) return Diagnostic{.code = "compile.cancelled", .message = "the samples ended with an exception"};
-      return more;
-    };
-  }
-
-  template <class F>
-  void in_python(F&& body) {
-    const nb::gil_scoped_acquire held;
-    if (raised_) return;
-    try {
-      body();
-    } catch (...) { raised_ = std::current_exception(); }
-  }
-
-  nb::object progress_, current_;
-  std::vector<nb::object> iterators_;
+  nb::object progress_;
   MethodSamples samples_;
-  std::exception_ptr raised_;
 };
 
 // body(callbacks, samples) without the lock.

@@ -1,94 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program on a whole data set. Sessions run without the interpreter's lock; samples and metrics are Python's.
-#include "bind.h"
+#include "asked.h"
 
 namespace tosaic::python {
 namespace {
 
-// What Python is asked by the threads that evaluate. Its exceptions end the evaluation, and are raised when it has
-// ended.
-class Asked {
- public:
-  Asked(nb::object progress, nb::object each) : progress_(std::move(progress)), each_(std::move(each)) {}
-
-  // Samples from an iterator of (owners, described tensors, labels, name); their memory is copied, for the next one may
-  // be put in the same place.
-  LabelledData samples(const nb::object& iterator, std::size_t expected) {
-    return {[this, from = iterator.ptr()](LabelledSample& sample) -> Result<bool> {
-              bool more = false;
-              in_python([&] {
-                const nb::object next = nb::steal(PyIter_Next(from));
-                if (!next.is_valid()) {
-                  if (PyErr_Occurred()) throw nb::python_error();
-                  return;
-                }
-                sample.inputs.clear();
-                for (const InputTensor& x : all_lent(next[1])) sample.inputs.push_back(copied(x));
-                sample.labels = nb::cast<std::vector<std::int64_t>>(next[2]);
-                sample.name = nb::cast<std::string>(next[3]);
-                more = true;
-              });
-              if (raised_) return ended();
-              return more;
-            },
-            expected,
-            {}};
-  }
-
-  EvaluateOptions options() {
-    EvaluateOptions to;
-    if (!progress_.is_none())
-      to.progress = [this](std::size_t done, std::size_t expected) {
-        in_python([&] { progress_("evaluate", done, expected); });
-      };
-    if (!each_.is_none())
-      to.each = [this](std::size_t sample, const std::vector<Output>& outputs, const std::vector<Output>& floats) {
-        in_python([&] { each_(sample, list_of(outputs), list_of(floats)); });
-      };
-    // Ctrl-C is a signal that Python keeps until somebody asks.
-    to.cancelled = [this] {
-      in_python([] {
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      });
-      return raised_ != nullptr;
-    };
-    return to;
-  }
-
-  void rethrow() const {
-    if (raised_ != nullptr) std::rethrow_exception(raised_);
-  }
-
- private:
-  static OwnedTensor copied(const InputTensor& x) {
-    std::size_t bytes = storage_size(x.dtype);
-    for (const std::int64_t size : x.sizes) bytes *= static_cast<std::size_t>(size);
-    return {x.dtype, x.sizes, Bytes::copy(x.data, bytes)};
-  }
-  static nb::list list_of(const std::vector<Output>& outputs) {
-    nb::list list;
-    for (const Output& output : outputs) list.append(given(output));
-    return list;
-  }
-  static Diagnostic ended() {
-    Diagnostic why;
-    why.code = "run.cancelled";
-    why.message = "the samples ended with an exception";
-    return why;
-  }
-
-  template <class F>
-  void in_python(F&& body) {
-    const nb::gil_scoped_acquire held;
-    if (raised_) return;
-    try {
-      body();
-    } catch (...) { raised_ = std::current_exception(); }
-  }
-
-  nb::object progress_, each_;
-  std::exception_ptr raised_;
-};
+nb::list list_of(const std::vector<Output>& outputs) {
+  nb::list list;
+  for (const Output& output : outputs) list.append(given(output));
+  return list;
+}
 
 }  // namespace
 
@@ -101,15 +22,24 @@ void bind_evaluate(nb::module_& m) {
       [](const Session& session, std::optional<Session*> floats, nb::object samples, const std::string& labels,
          std::size_t expected, int workers, std::size_t limit, std::size_t worst, nb::object progress, nb::object each,
          const std::string& program, const std::string& program_in_floats) {
-        Asked asked(std::move(progress), std::move(each));
-        EvaluateOptions options = asked.options();
+        Asked asked;
+        EvaluateOptions options;
         options.workers = workers;
         options.limit = limit;
         options.worst = worst;
+        options.cancelled = [&] { return asked.cancelled(); };
+        if (!progress.is_none())
+          options.progress = [&](std::size_t done, std::size_t total) {
+            asked.in_python([&] { progress("evaluate", done, total); });
+          };
+        if (!each.is_none())
+          options.each = [&](std::size_t at, const std::vector<Output>& outputs, const std::vector<Output>& wanted) {
+            asked.in_python([&] { each(at, list_of(outputs), list_of(wanted)); });
+          };
         const Session* in_floats = floats ? *floats : nullptr;
         std::optional<std::string> path;
         if (nb::isinstance<nb::str>(samples)) path = nb::cast<std::string>(samples);
-        const LabelledData given = path ? LabelledData() : asked.samples(samples, expected);
+        const LabelledData given = path ? LabelledData() : asked.labelled(samples, expected);
         std::vector<Diagnostic> said;
         auto found = unlocked([&]() -> Result<Evaluated> {
           if (!path) return evaluate(session, in_floats, given, options);
@@ -118,8 +48,7 @@ void bind_evaluate(nb::module_& m) {
           if (!data.ok()) return data.error();
           return evaluate(session, in_floats, *data, options);
         });
-        asked.rethrow();
-        Evaluated value = value_of(std::move(found));
+        Evaluated value = asked.end(std::move(found));
         value.program = program;
         value.floats = program_in_floats;
         return nb::make_tuple(std::move(value), said);

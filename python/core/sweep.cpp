@@ -3,7 +3,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
 
-#include "bind.h"
+#include "asked.h"
 
 namespace tosaic::python {
 namespace {
@@ -12,16 +12,6 @@ using Described = std::map<std::string, std::vector<std::string>>;
 using PointState = std::tuple<std::string, std::string, std::string, Described>;
 using RowState = std::tuple<std::string, std::string, std::string, std::string, std::vector<std::size_t>,
                             std::vector<std::optional<double>>, bool>;
-
-std::vector<OwnedTensor> copied(nb::handle described) {
-  std::vector<OwnedTensor> tensors;
-  for (const InputTensor& x : all_lent(described)) {
-    std::size_t bytes = storage_size(x.dtype);
-    for (const std::int64_t size : x.sizes) bytes *= static_cast<std::size_t>(size);
-    tensors.push_back({x.dtype, x.sizes, Bytes::copy(x.data, bytes)});
-  }
-  return tensors;
-}
 
 using TensorState = std::tuple<std::string, std::vector<std::int64_t>, nb::bytes>;
 using SampleState = std::vector<TensorState>;
@@ -43,26 +33,19 @@ std::vector<OwnedTensor> sample_of(const SampleState& state) {
 // From iterators of (owners, described) and of (owners, described, labels, name), or paths.
 SweepData data_of(const Program& program, const nb::object& calibration, const nb::object& evaluation,
                   const std::string& labels, std::size_t limit, std::vector<Diagnostic>& said) {
-  SweepData data;
-  SampleSource stored;
-  LabelledData files;
-  const bool iterates = !calibration.is_none() && !nb::isinstance<nb::str>(calibration);
+  Asked asked;
+  SampleSource source;
+  LabelledData set;
   if (nb::isinstance<nb::str>(calibration))
-    stored = value_of(read_samples(nb::cast<std::string>(calibration), program));
+    source = value_of(read_samples(nb::cast<std::string>(calibration), program));
+  else if (!calibration.is_none())
+    source = asked.samples(calibration);
   if (nb::isinstance<nb::str>(evaluation))
-    files = value_of(open_data_set(nb::cast<std::string>(evaluation), labels, tensor_inputs(program),
-                                   [&](const Diagnostic& d) { said.push_back(d); }));
-  if (iterates) stored = [](std::vector<InputTensor>&) -> Result<bool> { return false; };
-  data = value_of(unlocked([&] { return sweep_data(program, stored, files, limit); }));
-  if (iterates)
-    for (nb::handle sample : calibration) data.calibration.push_back(copied(sample[1]));
-  if (!evaluation.is_none() && !nb::isinstance<nb::str>(evaluation))
-    for (nb::handle sample : evaluation) {
-      if (limit && data.evaluation.size() == limit) break;
-      data.evaluation.push_back(
-          {copied(sample[1]), nb::cast<std::vector<std::int64_t>>(sample[2]), nb::cast<std::string>(sample[3])});
-    }
-  return data;
+    set = value_of(open_data_set(nb::cast<std::string>(evaluation), labels, tensor_inputs(program),
+                                 [&](const Diagnostic& d) { said.push_back(d); }));
+  else if (!evaluation.is_none())
+    set = asked.labelled(evaluation, 0);
+  return asked.end(unlocked([&] { return sweep_data(program, source, set, limit); }));
 }
 
 RowState state_of(const SweepRow& r) {
