@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <cstring>
 #include <mutex>
 
+#include "api/artifact.h"
 #include "api/guard.h"
-#include "api/strided.h"
+#include "api/program.h"
 #include "base/system/clock.h"
 #include "base/system/thread_pool.h"
 #include "tosaic/sweep.hpp"
@@ -103,20 +103,6 @@ Options options_for(const TargetInfo& target, const Precision& precision, const 
   for (const auto& [name, value] : precision.options) options.set(name, value);
   if (!mode.empty()) options.set("memory-mode", mode);
   return options;
-}
-
-// A copy, dense.
-OwnedTensor owned(const InputTensor& x) {
-  std::size_t count = 1;
-  for (const std::int64_t size : x.sizes) count *= static_cast<std::size_t>(size);
-  const std::size_t each = storage_size(x.dtype);
-  if (x.strides.empty()) return {x.dtype, x.sizes, Bytes::copy(x.data, count * each)};
-  std::byte* to = nullptr;
-  Bytes data = Bytes::fresh(count * each, to);
-  for_each_strided(x.sizes, x.strides, [&](std::size_t i, std::int64_t offset) {
-    std::memcpy(to + i * each, static_cast<const std::byte*>(x.data) + offset * static_cast<std::int64_t>(each), each);
-  });
-  return {x.dtype, x.sizes, std::move(data)};
 }
 
 // "512" of ethos-u65-512.
@@ -283,12 +269,12 @@ Result<SweepData> sweep_data(const Program& program, const SampleSource& calibra
       TOSAIC_TRY(auto sample, program.sample_inputs(set, method.name));
       data.calibration.push_back(std::move(sample));
     }
-    for (std::vector<InputTensor> lent; calibration;) {
-      TOSAIC_TRY(const bool more, calibration(lent));
-      if (!more) break;
-      std::vector<OwnedTensor> sample;
-      for (const InputTensor& x : lent) sample.push_back(owned(x));
-      data.calibration.push_back(std::move(sample));
+    if (calibration) {
+      TOSAIC_TRY(const Samples samples, samples_from(calibration)(program.impl().exported.methods.at(0).graph));
+      for (const auto& sample : samples) {
+        auto& to = data.calibration.emplace_back();
+        for (const Tensor& x : sample) to.push_back(owned(x));
+      }
     }
     for (LabelledSample sample; evaluation.next && (limit == 0 || data.evaluation.size() < limit);) {
       TOSAIC_TRY(const bool more, evaluation.next(sample));
