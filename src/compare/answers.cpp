@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "compare/chosen_class.h"
+
 namespace tosaic {
 namespace {
 
@@ -12,14 +14,8 @@ double real_at(const Tensor& x, std::size_t i) {
   return x.type.scales->scale[0] * (value - static_cast<double>(x.type.scales->zero_point[0]));
 }
 
-// Of two classes that are equal the first, as PyTorch's argmax has it. A single element is a probability.
 std::int64_t class_in_row(const Tensor& x, std::size_t row, std::size_t classes) {
-  const std::size_t begin = row * classes;
-  if (classes == 1) return real_at(x, begin) > 0.5 ? 1 : 0;
-  std::size_t best = 0;
-  for (std::size_t c = 1; c < classes; ++c)
-    if (real_at(x, begin + c) > real_at(x, begin + best)) best = c;
-  return static_cast<std::int64_t>(best);
+  return chosen_class(classes, [&](std::size_t c) { return real_at(x, row * classes + c); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compare/chosen_class.h"
 #include "ir/tensor.h"
 
 namespace tosaic {
@@ -51,15 +52,9 @@ class Choices {
   }
   std::size_t rows() const { return classes_ == 0 ? 0 : output_.size() / std::max<std::size_t>(classes_, 1); }
   std::size_t classes() const { return output_.counts() ? 0 : std::max<std::size_t>(classes_, 2); }
-  // Of equal ones the first, as PyTorch's argmax has it. A single element is a probability.
   std::int64_t said(std::size_t row) const {
     if (output_.counts()) return static_cast<std::int64_t>(output_[row]);
-    const std::size_t begin = row * classes_;
-    if (classes_ == 1) return output_[begin] > 0.5 ? 1 : 0;
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < classes_; ++c)
-      if (output_[begin + c] > output_[begin + best]) best = c;
-    return static_cast<std::int64_t>(best);
+    return chosen_class(classes_, [&](std::size_t c) { return output_[row * classes_ + c]; });
   }
   bool among_five(std::size_t row, std::int64_t label) const {
     if (classes_ == 1 || output_.counts()) return said(row) == label;
