@@ -64,10 +64,7 @@ class Evaluating {
     LabelledSample sample;
     std::size_t number = 0;
     while (take(sample, number))
-      if (Status done = evaluate_one(pairs_[worker], sample, number); !done.ok()) {
-        const std::lock_guard held(counting_);
-        if (!problem_) problem_ = std::move(done.error());
-      }
+      if (Status done = evaluate_one(pairs_[worker], sample, number); !done.ok()) end(std::move(done.error()));
   }
   std::optional<Diagnostic>& problem() { return problem_; }
   const ScoreSum& sum() const { return sum_; }
