@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "base/diagnostic.h"
-#include "base/system/streams.h"
 #include "tools/described.h"
 #include "tools/models.h"
+#include "tools/progress.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 
@@ -76,12 +76,6 @@ void summary(Tool& tool, const CompileRequest& request, const Summary& outcome) 
                       : "");
 }
 
-void show_progress(std::string_view, std::size_t done, std::size_t total) {
-  if (total < 8) return;
-  say(fmt::format("\rcalibrating {:3}% [{:<30}]", done * 100 / total, std::string(done * 30 / total, '#')));
-  if (done == total) say(fmt::format("\r{:50}\r", ""));
-}
-
 // What --emit takes, and the sentences of those that targets add.
 struct Emits {
   std::vector<std::string> kinds{"tosa", "header", "firmware"};
@@ -106,7 +100,10 @@ void act(Tool& tool, const CompileRequest& request) {
                                "--print-after STAGE shows a graph"));
   Callbacks callbacks;
   callbacks.message = tool.sink();
-  if (stderr_is_terminal() && !tool.json && !tool.quiet) callbacks.progress = show_progress;
+  if (tool.shows_progress())
+    callbacks.progress = [](std::string_view, std::size_t done, std::size_t total) {
+      show_progress("calibrating", done, total);
+    };
   const auto artifact = compile(request, callbacks);
   if (!artifact.ok()) return tool.fail(artifact.error());
   if (tool.json) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tosaic evaluate: a program on a whole data set, next to its floats.
-#include <fmt/format.h>
 #include <filesystem>
 #include <memory>
 
 #include "base/bytes.h"
 #include "base/diagnostic.h"
 #include "base/system/output.h"
-#include "base/system/streams.h"
+#include "tools/progress.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 
@@ -33,12 +32,6 @@ Result<Session> open_program(const EvaluateCommand& asked, const Messages& messa
   return Session::open(asked.program, options, messages);
 }
 
-void show_samples(std::size_t done, std::size_t expected) {
-  if (expected < 8 || (done % 8 != 0 && done != expected)) return;
-  say(fmt::format("\revaluating {:3}% [{:<30}] {} of {}", done * 100 / expected, std::string(done * 30 / expected, '#'),
-                  done, expected));
-}
-
 Result<Evaluated> evaluated(const EvaluateCommand& asked, const Messages& messages) {
   Outputs outputs;
   for (const std::string& path : {asked.program, asked.data, asked.labels, asked.floats})
@@ -56,7 +49,7 @@ Result<Evaluated> evaluated(const EvaluateCommand& asked, const Messages& messag
   TOSAIC_TRY(const LabelledData data,
              open_data_set(asked.data, asked.labels, floats ? floats->inputs() : session.inputs(), messages));
   TOSAIC_TRY(Evaluated found, evaluate(session, floats ? &*floats : nullptr, data, asked.options));
-  if (asked.options.progress) say(fmt::format("\r{:70}\r", ""));
+  if (asked.options.progress) wipe_progress();
   found.program = file_name(asked.program);
   found.floats = file_name(asked.floats);
   if (!found.right && asked.floats.empty())
@@ -120,7 +113,10 @@ void add_evaluate(CLI::App& app, Tool& tool) {
       "  artifact.evaluate(torchvision.datasets.ImageFolder('val', transform))");
   command->callback([=, &tool] {
     tool.action = [=, &tool] {
-      if (stderr_is_terminal() && !tool.json && !tool.quiet) asked->options.progress = show_samples;
+      if (tool.shows_progress())
+        asked->options.progress = [](std::size_t done, std::size_t expected) {
+          show_progress("evaluating", done, expected);
+        };
       const auto found = evaluated(*asked, tool.sink());
       if (!found.ok()) return tool.fail(found.error());
       tool.output += tool.json ? evaluation_json(*found) : evaluation_text(*found);

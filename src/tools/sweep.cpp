@@ -6,8 +6,8 @@
 
 #include "base/diagnostic.h"
 #include "base/system/output.h"
-#include "base/system/streams.h"
 #include "tools/described.h"
+#include "tools/progress.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 
@@ -30,12 +30,6 @@ Result<SweepData> read_data(const SweepCommand& asked, const Program& program, c
     TOSAIC_TRY(evaluation, open_data_set(asked.evaluate, asked.labels, tensor_inputs(program), messages));
   }
   return sweep_data(program, calibration, evaluation, asked.limit);
-}
-
-void show_points(std::size_t done, std::size_t total) {
-  say(fmt::format("\rsweeping {:3}% [{:<30}] {} of {}", done * 100 / total, std::string(done * 30 / total, '#'), done,
-                  total));
-  if (done == total) say(fmt::format("\r{:70}\r", ""));
 }
 
 using Form = std::string (*)(const std::string& model, const std::vector<SweepRow>& rows);
@@ -137,7 +131,8 @@ void add_sweep(CLI::App& app, Tool& tool) {
       "  tosaic sweep digits.pt2 --calibrate digits_samples.npz --evaluate digits_test.npz -p int8,int4 -o digits.csv");
   command->callback([=, &tool] {
     tool.action = [=, &tool] {
-      if (stderr_is_terminal() && !tool.json && !tool.quiet) asked->how.progress = show_points;
+      if (tool.shows_progress())
+        asked->how.progress = [](std::size_t done, std::size_t total) { show_progress("sweeping", done, total); };
       const auto found = swept(*asked, *options, tool.sink());
       if (!found.ok()) return tool.fail(found.error());
       if (tool.json)

@@ -27,6 +27,8 @@ bool Tool::coloured() const {
   return stderr_is_terminal() && environment_variable("NO_COLOR").empty();
 }
 
+bool Tool::shows_progress() const { return stderr_is_terminal() && !json && !quiet; }
+
 Messages Tool::sink() const {
   return [this](const Diagnostic& m) {
     if (quiet && m.severity == Severity::note) return;

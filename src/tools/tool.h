@@ -25,6 +25,7 @@ struct Tool {
   std::function<void()> action;  // of the subcommand, once its arguments are known to be good
 
   bool coloured() const;
+  bool shows_progress() const;           // a person looks at stderr, and wants more than warnings
   Messages sink() const;                 // notes and warnings go to stderr
   void fail(const Diagnostic& message);  // prints it and sets the exit code
   // Text for people: control characters in names are shown, not obeyed.
