@@ -11,7 +11,7 @@ import os
 import sys
 
 script, module = sys.argv[1:]
-if sys.path[:1] == [""]:  # of -c: a script finds what lies beside it, not in the folder where it is called
+if sys.path[:1] == [""]:  # of -c: a script finds what lies next to it, not in the folder where it is called
     sys.path[0] = os.path.dirname(script)
 
 import ctypes  # noqa: E402
