@@ -44,6 +44,7 @@ static inline int64_t tosaic_divide64(int64_t a, int64_t b) {
   return b == 0 ? 0 : b == -1 ? tosaic_sub64(0, a) : a / b;
 }
 static inline int32_t tosaic_clz(int32_t a) { return a == 0 ? 32 : __builtin_clz((uint32_t)a); }
+static inline int64_t tosaic_clz64(int64_t a) { return a == 0 ? 64 : __builtin_clzll((uint64_t)a); }
 static inline int32_t tosaic_plus(int32_t a, int32_t constant) { return tosaic_add(a, constant); }
 static inline int32_t tosaic_larger(int32_t a, int32_t b) { return a >= b ? a : b; }
 static inline int32_t tosaic_smaller(int32_t a, int32_t b) { return a < b ? a : b; }
@@ -54,6 +55,9 @@ static inline int64_t tosaic_clamp64(int64_t x, int64_t low, int64_t high) {
 }
 static inline int32_t tosaic_shift_right(int32_t a, int32_t b, int round) {
   return b > 0 && round ? (a >> b) + ((a >> (b - 1)) & 1) : a >> (b & 31);
+}
+static inline int64_t tosaic_shift_right64(int64_t a, int64_t b, int round) {
+  return b > 0 && round ? (a >> b) + ((a >> (b - 1)) & 1) : a >> (b & 63);
 }
 
 /* ---- RESCALE: value * multiplier / 2^shift, rounded half up; double_round rounds at 31 bits first, away from zero */

@@ -25,6 +25,7 @@ struct Asked {
   std::string on(std::string_view function) const {
     return fmt::format("tosaic_{}{}", lanes ? "lanes_" : "", function);
   }
+  std::string_view wide() const { return is_wide(in()) ? "64" : ""; }
   bool ignores_nan() const { return tosa::ignores_nan(view); }
 };
 
@@ -64,8 +65,8 @@ std::string clamp(const Asked& a) {
   if (a.floats())
     return say("tosaic_minf(tosaic_maxf({0}, {1}, {3}), {2}, {3})", a.x[0], c_number(attrs.get<double>("min_val")),
                c_number(attrs.get<double>("max_val")), int{a.ignores_nan()});
-  return say("{}{}({}, {}, {})", a.on("clamp"), is_wide(a.in()) ? "64" : "", a.x[0],
-             c_number(attrs.get<std::int64_t>("min_val")), c_number(attrs.get<std::int64_t>("max_val")));
+  return say("{}{}({}, {}, {})", a.on("clamp"), a.wide(), a.x[0], c_number(attrs.get<std::int64_t>("min_val")),
+             c_number(attrs.get<std::int64_t>("max_val")));
 }
 
 std::string negate(const Asked& a) {
@@ -85,16 +86,20 @@ std::string absolute(const Asked& a) {
 std::string select(const Asked& a) { return say("{} ? {} : {}", a.x[0], a.x[1], a.x[2]); }
 
 std::string shift_right(const Asked& a) {
-  return say("tosaic_shift_right({}, {}, {})", a.x[0], a.x[1], int{a.view.flag("round")});
+  return say("tosaic_shift_right{}({}, {}, {})", a.wide(), a.x[0], a.x[1], int{a.view.flag("round")});
 }
 std::string_view without_sign(DType type) {
   return type == DType::i8 ? "uint8_t" : type == DType::i16 ? "uint16_t" : "uint32_t";
 }
 std::string logical_right(const Asked& a) {
+  if (is_wide(a.in())) return say("(int64_t)((uint64_t){} >> ({} & 63))", a.x[0], a.x[1]);
   return say("(int32_t)((uint32_t)({}){} >> ({} & 31))", without_sign(a.in()), a.x[0], a.x[1]);
 }
-std::string logical_left(const Asked& a) { return say("(int32_t)((uint32_t){} << ({} & 31))", a.x[0], a.x[1]); }
-std::string clz(const Asked& a) { return say("tosaic_clz({})", a.x[0]); }
+std::string logical_left(const Asked& a) {
+  if (is_wide(a.in())) return say("(int64_t)((uint64_t){} << ({} & 63))", a.x[0], a.x[1]);
+  return say("(int32_t)((uint32_t){} << ({} & 31))", a.x[0], a.x[1]);
+}
+std::string clz(const Asked& a) { return say("tosaic_clz{}({})", a.wide(), a.x[0]); }
 
 // Operators of C that say it: of two operands, and of one.
 template <const char* sign>

@@ -210,7 +210,7 @@ Result<Printed> print_function(const Graph& graph, const std::string& name, Link
   for (ValueId v : graph.inputs)
     if (c_type(graph[v].type.dtype).empty())
       return error("c.unsupported", fmt::format("there is no C for inputs of {}", name_of(graph[v].type.dtype)));
-  const std::optional<Graph> in_tosa = extension::in_tosa(graph);
+  const std::optional<Graph> in_tosa = extension::in_tosa_1_0(graph);
   return Printer(in_tosa ? *in_tosa : graph, name, linkage, kernels).print();
 }
 
