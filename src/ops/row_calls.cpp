@@ -11,7 +11,7 @@ namespace tosaic {
 namespace {
 
 bool is_call(const tosa::Op& row) {
-  return !row.inputs.empty() && !row.outputs.empty() && row.infer &&
+  return !row.newer && !row.inputs.empty() && !row.outputs.empty() && row.infer &&
          std::none_of(row.attrs.begin(), row.attrs.end(),
                       [](const tosa::AttrDef& a) { return a.kind == tosa::AttrKind::string; }) &&
          std::none_of(row.outputs.begin(), row.outputs.end(), [](const tosa::Operand& o) { return o.list; });
@@ -99,7 +99,7 @@ Vals lower_plain(Builder& b, const Call& call, const tosa::Op& row, const std::v
   if (leaves_open(row)) result = call.dtype("result");
   const std::size_t values = b.graph().values.size();
   if (result) node.outputs.push_back(b.graph().add_value("result", {*result, {}, {}}));
-  const auto broken = tosa::verify_operands({b.graph(), node}, tosa::Spec::everything());
+  const auto broken = tosa::verify_operands({b.graph(), node}, tosa::Spec::everything_in_1_0());
   b.graph().values.resize(values);
   if (broken) b.refuse("tosa." + broken->label, broken->message);
   return b.tosa_all(op, operands, std::move(attrs), result);

@@ -4,6 +4,7 @@
 #include "execute/executable.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
+#include "ops/definitions/extension.h"
 #include "ops/definitions/tosa_op.h"
 #include "session/devices.h"
 #include "session/on_vulkan.h"
@@ -66,7 +67,8 @@ Status graph_may_run(const Source& source, const SessionOptions& options) {
 
 Result<RunnablePtr> run_graph(Graph graph, const Source& source, const SessionOptions& options) {
   if (options.device == "vulkan-ml") {
-    TOSAIC_TRY(vgf::File file, vgf::from_graph(graph));
+    const std::optional<Graph> older = extension::in_tosa_1_0(graph);
+    TOSAIC_TRY(vgf::File file, vgf::from_graph(older ? *older : graph));
     return run_vgf_on_vulkan(std::move(file), options);
   }
   TOSAIC_CHECK(graph_may_run(source, options));

@@ -126,7 +126,7 @@ std::shared_ptr<const QuantisedMatrix> packed(const plan::QuantisedRows& rows, b
 }  // namespace
 
 std::optional<Graph> raise_quantised(const Graph& graph) {
-  std::optional<Graph> in_tosa = extension::in_tosa(graph);
+  std::optional<Graph> in_tosa = extension::in_tosa_1_0(graph);
   const Graph& given = in_tosa ? *in_tosa : graph;
   const auto is_from_quantised = [&](const Node& node) {
     return node.op == tosa::op::cast && given[node.inputs[0]].type.dtype == DType::i8;

@@ -200,7 +200,7 @@ TEST(TosaFile, WhatTosaCannotHoldIsRefused) {
     auto file = tosa_file::write(graph_of(text));
     return file.ok() ? "" : file.error().code;
   };
-  EXPECT_EQ(code("graph @g(%x: 2xi64) -> (%y) {\n %y: 2xi64 = tosa.abs(%x)\n}"), "tosa-file.dtype");
+  EXPECT_EQ(code("graph @g(%x: 2xu8) -> (%y) {\n %y: 2xu8 = tosa.abs(%x)\n}"), "tosa-file.dtype");
   EXPECT_EQ(code("graph @g(%x: 2xf32) -> (%y) {\n %y: 2xf32 = aten.abs.default(%x)\n}"), "tosa-file.not-tosa");
   EXPECT_EQ(code("graph @g(%x: 2xf32) -> (%y) {\n %y: f32 = tosa.reduce_sum(%x)\n}"), "tosa-file.attribute");
   EXPECT_EQ(code("graph @g(%x: 2x0xf32) -> (%y) {\n %y: 2x0xf32 = tosa.abs(%x)\n}"), "tosa-file.size");
@@ -298,7 +298,7 @@ TEST(TosaFile, ConditionsAreHeeded) {
     EXPECT_NE(message(later).find("TOSA 1.1.0 and asks for readers"), std::string::npos);
   }
   for (const Bytes& more : {file(2026, 8, tosa_schema::TosaGraph::VT_COMPATIBILITY + 2),
-                            file(2026, 8, tosa_schema::Compatibility::VT_MINIMUM_READER_VERSION + 2, true)}) {
+                            file(2026, 8, tosa_schema::Compatibility::VT_FEATURES + 2, true)}) {
     EXPECT_EQ(code_of_read(more), "tosa-file.version");
     EXPECT_NE(message(more).find("TOSA 1.1.0 and states conditions"), std::string::npos);
   }
@@ -316,8 +316,12 @@ TEST(TosaFile, NoFlippedBitMakesItVanish) {
   }
 }
 
-TEST(TosaFile, OperatorsNewerThan10) {
-  EXPECT_EQ(code_of_read(Odd{.op = 79, .tag = 79}.bytes()), "tosa-file.operator");
+TEST(TosaFile, OperatorsThatAreNotKnown) {
+  EXPECT_EQ(code_of_read(Odd{.op = 200, .tag = 200}.bytes()), "tosa-file.operator");
+  const auto scaled = tosa_file::read(Odd{.op = 76, .tag = 76}.bytes(), "a.tosa");
+  ASSERT_FALSE(scaled.ok());
+  EXPECT_EQ(scaled.error().code, "tosa-file.operator");
+  EXPECT_NE(scaled.error().message.find("tosa.matmul_t_block_scaled"), std::string::npos);
 }
 TEST(TosaFile, OperatorNumberZero) { EXPECT_EQ(code_of_read(Odd{.op = 0, .tag = 0}.bytes()), "tosa-file.operator"); }
 TEST(TosaFile, AnotherOperatorsAttributes) { EXPECT_EQ(code_of_read(Odd{.tag = 12}.bytes()), "tosa-file.attribute"); }
@@ -326,7 +330,7 @@ TEST(TosaFile, UnknownEnumerator) { EXPECT_EQ(code_of_read(Odd{.op = 64, .tag = 
 TEST(TosaFile, UnknownDtype) {
   EXPECT_EQ(code_of_read(Odd{.dtype = 0}.bytes()), "tosa-file.dtype");
   EXPECT_EQ(code_of_read(Odd{.dtype = 10}.bytes()), "tosa-file.dtype");
-  EXPECT_EQ(code_of_read(Odd{.dtype = 17}.bytes()), "tosa-file.dtype");
+  EXPECT_EQ(code_of_read(Odd{.dtype = 18}.bytes()), "tosa-file.dtype");
 }
 TEST(TosaFile, DynamicAndHugeShapes) {
   EXPECT_EQ(code_of_read(Odd{.shape = {-1}}.bytes()), "tosa-file.dynamic");

@@ -31,6 +31,8 @@ def table(o):
     tool, tests = o.make("build", "compile"), o.make("build-tests", "compile")
     venv, models, layer, zoo_env, vela = (o.make(name, "python") for name in (
         "venv", "quick-models", "emulation-layer", "zoo-env", "vela"))
+    draft = o.make("tosa-draft-env", "python")
+    draft_tests = dataclasses.replace(draft, optional=True)
     zoo_tests = dataclasses.replace(zoo_env, optional=True)
     chromium = o.make("packages-BROWSER", "python")
     weights = o.make("accuracy-packages", "python")
@@ -74,7 +76,7 @@ def table(o):
               [o.build("sanitized", *programs(SAMPLED))], lambda: [o.ctest("sanitized", SAMPLED, sharded)]),
         Suite("py", "all of Python but the package: golden text, peers, delegates, fuzz seeds, a conformance slice; of what "
               "takes long a part, by turns: SEED chooses, `run.py ethosu`, say, is all of a folder's",
-              [tool, plugin, models, zoo_tests, site, chromium], lambda: [o.pytest("test", *packaged, *by_turns)]),
+              [tool, plugin, models, zoo_tests, draft_tests, site, chromium], lambda: [o.pytest("test", *packaged, *by_turns)]),
         Suite("python", "the Python package, installed from its wheel; accuracy of two trained models; of what takes long a "
               "part, by turns: SEED chooses",
               [package, models, quick_weights], lambda: [o.package_tests("test/python", "test/accuracy", *by_turns)]),
@@ -87,7 +89,7 @@ def table(o):
         Suite("slice-cpp", "of each C++ program", [tests, layer], lambda: [o.ctest("release", env=every)]),
         Suite("slice-asan", "of one with sanitizers", [o.build("sanitized", "test_ir")],
               lambda: [o.ctest("sanitized", ["ir"], every)]),
-        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests, site, chromium],
+        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests, draft_tests, site, chromium],
               lambda: [o.pytest("test", first, *packaged, env=every)]),
         Suite("slice-python", "of each of the package's", [package, models, quick_weights],
               lambda: [o.package_tests("test/python", "test/accuracy", first)]),
@@ -130,6 +132,9 @@ def table(o):
             o.conformance("slice", "--executors", "vgf", "vulkan", "scenario")]),
         Suite("conformance", "the TOSA 1.0.1 conformance sample, on both executors", [tool, venv],
               lambda: [o.conformance("all", *o.more)], reports=False),
+        Suite("conformance-draft", "the conformance tests of what the draft of TOSA 1.1 adds, on both executors", [tool, draft],
+              lambda: [Command([ROOT / "build/tosa-draft-env/bin/python", "test/conformance/draft.py", "all", *o.more])],
+              reports=False),
         Suite("executorch-suite", "ExecuTorch's 12,000 tests of its Arm backends on tosaic's: every SAMPLE-th (40), the SEED-th",
               [package], lambda: [o.executorch_suite(o.plugin, o.sample, o.seed or 0, o.suite)]),
         Suite("executorch-vulkan-suite", "ExecuTorch's 101 tests of its Vulkan backend on tosaic's; ten minutes", [package],

@@ -64,8 +64,13 @@ TEST(Cast, TypesNeedTheirFeatures) {
   EXPECT_EQ(cast(bf16, f8e4m3, {0}).verify({Feature::pro_fp, Feature::bf16}), "cast.type");
   EXPECT_EQ(cast(bf16, f8e4m3, {0}).verify({Feature::pro_fp, Feature::bf16, Feature::fp8e4m3}), "");
   for (auto [from, to] :
-       {std::pair{boolean, f32}, {f32, boolean}, {f32, f32}, {f16, bf16}, {f8e4m3, f8e5m2}, {i64, i32}})
+       {std::pair{boolean, f16}, {f16, boolean}, {f32, f32}, {f16, bf16}, {f8e4m3, f8e5m2}, {i48, i32}})
     EXPECT_EQ(cast(from, to, {0}).verify(), "cast.type") << name_of(from) << " to " << name_of(to);
+  // Of TOSA 1.1.
+  EXPECT_EQ(cast(boolean, f32, {0}).verify({Feature::pro_fp}), "cast.type");
+  EXPECT_EQ(cast(boolean, f32, {0}).verify({Feature::pro_fp, Feature::v1_1}), "");
+  EXPECT_EQ(cast(i64, i32, {0}).verify({Feature::pro_int, Feature::v1_1}), "cast.type");
+  EXPECT_EQ(cast(i64, i32, {0}).verify({Feature::pro_int, Feature::v1_1, Feature::int64}), "");
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ TEST(OperatorTable, HoldsEveryOperatorOfTheSchemaOnce) {
   }
   for (auto value : tosa_schema::EnumValuesOp()) {
     const auto number = static_cast<std::uint16_t>(value);
-    if (number == 0) continue;  // UNKNOWN
+    if (number == 0) continue;                                     // UNKNOWN
+    if (schema_name(number).ends_with("_block_scaled")) continue;  // of TOSA 1.1, and not supported
     EXPECT_NE(by_schema_number(number), nullptr) << schema_name(number) << " has no file under ops/tosa";
   }
 }

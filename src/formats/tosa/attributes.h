@@ -22,7 +22,7 @@ struct Field {
 
 // The operator's number in enum Op (also the tag of its attribute table), 0 when there is none. "tosa.conv2d" -> 3.
 std::uint16_t schema_number(Operator op);
-// "tosa.conv2d"; empty for numbers that TOSA 1.0 does not have.
+// "tosa.conv2d"; empty for numbers that TOSA does not have.
 std::string op_name(std::uint32_t number);
 std::vector<Field> fields_of(std::uint16_t number);
 

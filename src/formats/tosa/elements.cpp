@@ -11,7 +11,7 @@ namespace tosaic::tosa_file {
 namespace {
 
 using Stored = tosa_schema::DType;
-constexpr std::array<std::pair<DType, Stored>, 12> dtypes{{
+constexpr std::array<std::pair<DType, Stored>, 13> dtypes{{
     {DType::boolean, Stored::BOOL},
     {DType::i4, Stored::INT4},
     {DType::i8, Stored::INT8},
@@ -24,6 +24,7 @@ constexpr std::array<std::pair<DType, Stored>, 12> dtypes{{
     {DType::shape, Stored::SHAPE},
     {DType::f8e4m3, Stored::FP8E4M3},
     {DType::f8e5m2, Stored::FP8E5M2},
+    {DType::i64, Stored::INT64},
 }};
 
 constexpr int int48_bytes = 6;

@@ -9,6 +9,7 @@
 
 #include "formats/tosa/attributes.h"
 #include "formats/tosa/elements.h"
+#include "formats/tosa/known_shape.h"
 #include "formats/tosa/location.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/tosa_080/tosa_080.h"
@@ -121,8 +122,9 @@ class Reader {
     return graph;
   }
 
-  // What the writer demands of readers: a release of the format's library that knows all that the file uses. Fields
-  // behind those of TOSA 1.1 are further demands, unknown here.
+  // What the writer demands of readers: a release of the format's library that knows all that the file uses, and
+  // features of it, which files that can be read here have none of. Fields behind those of TOSA 1.1 are further
+  // demands, unknown here.
   static Status check_conditions(const tosa_schema::TosaGraph& graph) {
     const auto refused = [&](const std::string& what) {
       return error("tosa-file.version", fmt::format("the file is TOSA {} and {}", text_of(*graph.version()), what))
@@ -131,8 +133,12 @@ class Reader {
     const auto as_table = [](const auto& part) { return reinterpret_cast<const flatbuffers::Table*>(&part); };
     const auto* demands = graph.compatibility();
     if (has_field_behind(*as_table(graph), tosa_schema::TosaGraph::VT_COMPATIBILITY) ||
-        (demands && has_field_behind(*as_table(*demands), tosa_schema::Compatibility::VT_MINIMUM_READER_VERSION)))
+        (demands && has_field_behind(*as_table(*demands), tosa_schema::Compatibility::VT_FEATURES)))
       return refused("states conditions for its readers that are not known here");
+    if (demands && demands->features() != 0)
+      return refused(demands->features() == 2
+                         ? "needs block-scaled floats, which are not supported"
+                         : fmt::format("needs features numbered {:#x} that are not known here", demands->features()));
     const auto* least = demands ? demands->minimum_reader_version() : nullptr;
     constexpr std::pair known{2026, 8};  // the release whose schema this is
     if (least && std::pair(least->_major(), least->_minor()) > known)
@@ -260,9 +266,7 @@ class Reader {
     if (tag == tosa_schema::Attribute::VariableAttribute) return {};  // declared with the tensor
     Node node;
     node.op = Operator(op_name(number));
-    if (node.op.none())
-      return error("tosa-file.operator", fmt::format("operator number {} is not in TOSA 1.0", number))
-          .hint(version_help);
+    if (!tosa::find(node.op)) return unknown_operator(number);
     node.loc = op.location() ? parse_location(text_of(op.location()->text())) : nullptr;
     for (std::uint32_t i = 0; i < size_of(op.inputs()); ++i) {
       TOSAIC_TRY(ValueId v, use(scope, op.inputs()->Get(i)->str(), "an operand of " + node.op.text()));
@@ -277,8 +281,21 @@ class Reader {
       TOSAIC_TRY(ValueId v, define(scope, op.outputs()->Get(i)->str(), false));
       node.outputs.push_back(v);
     }
+    if (computes_shape(node)) return compute_shape(scope.graph, node);
     scope.graph.nodes.push_back(std::move(node));
     return {};
+  }
+
+  static Diagnostic unknown_operator(std::uint32_t number) {
+    const std::string name = op_name(number);
+    if (name.empty())
+      return error("tosa-file.operator", fmt::format("operator number {} is in neither TOSA 1.0 nor 1.1", number))
+          .hint(version_help);
+    return error("tosa-file.operator",
+                 fmt::format("{}, operator number {}, is not supported: of TOSA 1.1, tosaic has all but what "
+                             "is block-scaled",
+                             name, number))
+        .hint(version_help);
   }
 
   static Result<std::vector<std::string>> attributes(const Scope& scope, const TosaOperator& op, Node& node) {
@@ -292,7 +309,7 @@ class Reader {
                                                       none || op_name(tag).empty() ? "no operator" : op_name(tag)));
     const DType element = node.inputs.empty() ? DType::i8 : scope.graph[node.inputs[0]].type.dtype;
     if (has_field_behind(*static_cast<const flatbuffers::Table*>(op.attribute()), last_field(number)))
-      return error("tosa-file.attribute", fmt::format("{} has an attribute that TOSA 1.0 does not", node.op))
+      return error("tosa-file.attribute", fmt::format("{} has an attribute that TOSA does not", node.op))
           .hint(version_help);
     TOSAIC_CHECK(
         read_attributes(*static_cast<const flatbuffers::Table*>(op.attribute()), number, element, node.attrs, bodies));
@@ -363,8 +380,8 @@ class Reader {
     const auto dtype = dtype_of(tensor.type());
     if (!dtype || *dtype == DType::shape)
       return error("tosa-file.dtype",
-                   fmt::format("tensor '{}' has type number {}, which TOSA 1.0 does not have for tensors", name,
-                               static_cast<std::uint32_t>(tensor.type())));
+                   fmt::format("tensor '{}' has type number {} {}, which cannot be read for tensors", name,
+                               static_cast<std::uint32_t>(tensor.type()), tosa_schema::EnumNameDType(tensor.type())));
     if (tensor.is_unranked()) return error("tosa-file.dynamic", fmt::format("tensor '{}' has no known rank", name));
     std::vector<std::int64_t> dims;
     std::int64_t elements = 1;
@@ -454,8 +471,9 @@ std::optional<Diagnostic> newer_version(const Bytes& file, const std::string& na
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.data());
   if (tosa_schema::GetTosaGraph(bytes)->version()->_minor() == 0) return std::nullopt;
   return warning("tosa-file.newer",
-                 fmt::format("{} is TOSA {}: it is read as the TOSA 1.0 that it has in common with it", name,
-                             version_of(file)))
+                 fmt::format("{} is TOSA {}: it is read as the draft of 1.1 that tosa-tools 2026.8 writes, and another "
+                             "draft may mean something else",
+                             name, version_of(file)))
       .at({name, 0, ""})
       .hint(version_help);
 }

@@ -55,7 +55,8 @@ class Writer {
     taken_.insert("main");
     name_bodies(graph);
     TOSAIC_CHECK(region(graph));
-    auto version = tosa_schema::CreateVersion(builder_, 1, 0, 0, false);
+    const bool newer = is_newer(graph);  // 1.1 is a draft
+    auto version = tosa_schema::CreateVersion(builder_, 1, newer ? 1 : 0, 0, newer);
     auto root = tosa_schema::CreateTosaGraph(builder_, version, builder_.CreateVector(regions_));
     builder_.Finish(root, tosa_schema::TosaGraphIdentifier());
     return file_.finished();
@@ -63,6 +64,13 @@ class Writer {
   std::vector<std::pair<std::string, Bytes>> take_outside() { return std::move(outside_); }
 
  private:
+  static bool is_newer(const Graph& graph) {
+    return std::ranges::any_of(graph.values, [](const Value& v) { return v.type.dtype == DType::i64; }) ||
+           std::ranges::any_of(graph.nodes, [&](const Node& node) {
+             return tosa::needs_1_1(tosa::View(graph, node)) || std::ranges::any_of(node.regions, is_newer);
+           });
+  }
+
   // FlatBufferBuilder aborts beyond its largest size, so the bytes are counted before anything is built.
   Status claim(const Graph& graph) {
     if (nested(graph, 0))
@@ -201,7 +209,7 @@ class Writer {
     const auto dtype = schema_dtype(value.type.dtype);
     if (!dtype)
       return error("tosa-file.dtype",
-                   fmt::format("'{}' has type {}, which TOSA 1.0 does not have", value.name, to_string(value.type)));
+                   fmt::format("'{}' has type {}, which TOSA does not have", value.name, to_string(value.type)));
     Offset<flatbuffers::Vector<std::uint8_t>> data;
     std::uint64_t size_outside = 0;
     if (value.is_constant()) {
@@ -244,7 +252,7 @@ class Writer {
 
   Result<Offset<tosa_schema::TosaOperator>> operation(const Graph& graph, const Node& node) {
     const std::uint16_t number = schema_number(node.op);
-    if (number == 0) return error("tosa-file.not-tosa", fmt::format("{} is not an operator of TOSA 1.0", node.op));
+    if (number == 0) return error("tosa-file.not-tosa", fmt::format("{} is not an operator of TOSA", node.op));
     std::vector<std::string> bodies;
     for (const Graph& body : node.regions) bodies.push_back(names_[&body]);
     for (ValueId v : node.inputs)

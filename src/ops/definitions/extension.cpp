@@ -50,6 +50,49 @@ void name_results(Graph& graph, std::size_t first_node, ValueId first, const std
 
 bool is_extension(const Node& node) { return find(node.op) != nullptr; }
 
+using Define = std::vector<ValueId> (*)(Definition& definition);
+
+// With each node by what `definition_of` gives for it, if that is anything, and makes anything of it.
+Graph replaced(Graph made, Define (*definition_of)(const Graph&, const Node&)) {
+  std::vector<Node> nodes = std::move(made.nodes);
+  made.nodes.clear();
+  for (Node& node : nodes) {
+    for (Graph& region : node.regions) region = replaced(std::move(region), definition_of);
+    const Define define = definition_of(made, node);
+    const std::size_t first_node = made.nodes.size(), first = made.values.size();
+    Definition definition(made, node);
+    const std::vector<ValueId> results = define ? define(definition) : std::vector<ValueId>();
+    if (results.empty())
+      made.nodes.push_back(std::move(node));
+    else
+      name_results(made, first_node, static_cast<ValueId>(first), results, node.outputs);
+  }
+  return made;
+}
+
+Define definition_of_extension(const Graph&, const Node& node) {
+  const Op* op = find(node.op);
+  return op ? op->to_tosa : nullptr;
+}
+
+// Of an operator of 1.0 types may be newer.
+Define definition_in_1_0(const Graph& graph, const Node& node) {
+  const tosa::Op* op = tosa::find(node.op);
+  const auto newer_type = [&](ValueId v) {
+    return v != no_value && (graph[v].type.dtype == DType::i64 || graph[v].type.dtype == DType::boolean);
+  };
+  if (!op || (!op->newer && std::ranges::none_of(node.inputs, newer_type))) return nullptr;
+  for (std::size_t i = 0; i < std::min(op->inputs.size(), node.inputs.size()); ++i)
+    if (op->inputs[i].constant && !graph[node.inputs[i]].is_constant()) return nullptr;
+  return op->in_1_0;
+}
+
+bool has_newer(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return definition_in_1_0(graph, node) || std::ranges::any_of(node.regions, has_newer);
+  });
+}
+
 std::vector<Pattern> made_patterns(const Ending& ending) {
   std::vector<Pattern> made;
   for (const auto& entry : extension_list()) {
@@ -108,23 +151,26 @@ tosa::Check verify_node(const tosa::View& view) {
 std::optional<Graph> in_tosa(const Graph& graph) {
   if (std::ranges::none_of(graph.nodes, is_extension)) return std::nullopt;
   Graph made = graph;
-  while (std::ranges::any_of(made.nodes, is_extension)) {  // definitions may hold others
-    std::vector<Node> nodes = std::move(made.nodes);
-    made.nodes.clear();
-    for (Node& node : nodes) {
-      const Op* op = find(node.op);
-      if (!op) {
-        made.nodes.push_back(std::move(node));
-        continue;
-      }
-      const std::size_t first_node = made.nodes.size(), first = made.values.size();
-      Definition definition(made, node);
-      const std::vector<ValueId> results = op->to_tosa(definition);
-      name_results(made, first_node, static_cast<ValueId>(first), results, node.outputs);
-    }
-  }
+  while (std::ranges::any_of(made.nodes, is_extension))  // definitions may hold others
+    made = replaced(std::move(made), definition_of_extension);
   make_names_unique(made);
   return made;
+}
+
+std::optional<Graph> in_tosa_1_0(const Graph& graph) {
+  std::optional<Graph> made = in_tosa(graph);
+  if (!has_newer(made ? *made : graph)) return made;
+  Graph older = replaced(made ? *std::move(made) : graph, definition_in_1_0);
+  make_names_unique(older);
+  return older;
+}
+
+std::vector<std::int64_t> Definition::integers(ValueId constant) const {
+  const Value& value = graph_[constant];
+  std::vector<std::int64_t> list(static_cast<std::size_t>(value.type.shape.elements()));
+  for (std::size_t i = 0; i < list.size(); ++i)
+    list[i] = element_as_integer(value.type.dtype, value.constant.data(), i);
+  return list;
 }
 
 ValueId Definition::call(Operator op, std::vector<ValueId> inputs, TensorType type, Attrs attrs) {
@@ -163,8 +209,11 @@ ValueId Definition::shaped(ValueId v, Shape shape) {
 }
 
 ValueId Definition::number(DType type, int rank, double value) {
-  const Shape ones(std::vector<std::int64_t>(static_cast<std::size_t>(rank), 1));
-  return graph_.add_value("number", {type, ones, {}}, constant_bytes(type, std::vector{value}));
+  return constant(type, Shape(std::vector<std::int64_t>(static_cast<std::size_t>(rank), 1)), {value});
+}
+
+ValueId Definition::constant(DType type, Shape shape, std::vector<double> values) {
+  return graph_.add_value("number", {type, std::move(shape), {}}, constant_bytes(type, values));
 }
 
 }  // namespace tosaic::extension

@@ -43,6 +43,8 @@ const Op* find(Operator op);  // nullptr: it is none of these
 tosa::Check verify_node(const tosa::View& view);
 // With each by its definition. nullopt: there are none.
 std::optional<Graph> in_tosa(const Graph& graph);
+// In TOSA 1.0 as far as that has the types: what 1.1 adds by its definition as well.
+std::optional<Graph> in_tosa_1_0(const Graph& graph);
 
 // A form as a node, and its definition: a graph of the node's operands and results, whose values have the same numbers.
 struct Pattern {
@@ -62,6 +64,7 @@ class Definition {
   ValueId operand(std::size_t i) const { return node_.inputs[i]; }
   const TensorType& type(ValueId v) const { return graph_[v].type; }
   const TensorType& result() const { return graph_[node_.outputs[0]].type; }
+  std::vector<std::int64_t> integers(ValueId constant) const;
 
   ValueId call(Operator op, std::vector<ValueId> inputs, TensorType type, Attrs attrs = {});
   ValueId unary(Operator op, ValueId v) { return call(op, {v}, type(v)); }
@@ -80,6 +83,7 @@ class Definition {
   ValueId shaped(ValueId v, Shape shape);
   // All elements of a tensor of so many dims of 1.
   ValueId number(DType type, int rank, double value);
+  ValueId constant(DType type, Shape shape, std::vector<double> values);
 
  private:
   Graph& graph_;

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What AVG_POOL2D and MAX_POOL2D share: windows by kernel, stride and pad, padding never wider than the window.
+// What the pools share: windows by kernel, stride and pad, padding never wider than the window. They are attributes, and of
+// TOSA 1.1's adaptive pools the last three operands.
 // Private to src/ops.
 #pragma once
 #include "ops/definitions/window.h"
 
 namespace tosaic::tosa {
 
-std::vector<Slide> pool_slides(const View& view);
+std::vector<Slide> pool_slides(const View& view);  // of operands that are constants
+std::vector<Slide> pool_slides(const Run& run);
+// Is it one of the adaptive pools, and are its operands known?
+bool adapts(const View& view);
 std::vector<TensorType> infer_pool(const View& view);
 // Attribute lengths, "<op>.kernel", "<op>.pad-kernel", and check_slides.
 Check check_pool(const View& view);
 Check level_pool(const View& view, const Level& level);
+// The row of TOSA 1.1's adaptive form of a pool, in 1.0 as_pool.
+Op adaptive_pool(Op pool, std::string_view name, std::uint16_t schema_number,
+                 std::vector<ValueId> (*in_1_0)(extension::Definition&));
+std::vector<ValueId> as_pool(extension::Definition& definition, Operator op);
+Op tosa_avg_pool2d();
+Op tosa_max_pool2d();
 
 // Calls visit(output element of channel 0, n, rows y0..y1 and columns x0..x1 of the window inside the input).
 template <class F>

@@ -23,6 +23,7 @@ std::vector<std::int64_t> kernel_of(const View& view, const Op& op) {
 
 std::vector<Slide> slides_of(const View& view) {
   const Op* op = find(view.node().op);
+  if (op && adapts(view)) return pool_slides(view);
   if (!op || !has(*op, "pad") || !has(*op, "stride")) return {};
   return has(*op, "kernel") ? pool_slides(view) : convolution_slides(view, kernel_of(view, *op));
 }

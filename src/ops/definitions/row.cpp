@@ -20,9 +20,14 @@ TypeRows floats(std::string_view variable) {
 TypeRows fp8s(std::string_view variable) {
   return rows({Feature::fp8e4m3}, variable, {DType::f8e4m3}) + rows({Feature::fp8e5m2}, variable, {DType::f8e5m2});
 }
+TypeRows int64s(std::string_view variable) { return rows({Feature::int64}, variable, {DType::i64}); }
 TypeRows any_data(std::string_view variable) {
   return either(variable, {DType::boolean}) + integers(variable, {DType::i8, DType::i16, DType::i32}) +
-         floats(variable) + fp8s(variable);
+         floats(variable) + fp8s(variable) + int64s(variable);
+}
+TypeRows since_1_1(TypeRows rows) {
+  for (TypeRow& row : rows) row.and_needs = Feature::v1_1;
+  return rows;
 }
 
 TypeRows operator+(TypeRows a, const TypeRows& b) {

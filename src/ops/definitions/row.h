@@ -16,11 +16,14 @@ TypeRows integers(std::string_view variable, std::initializer_list<DType> dtypes
 TypeRows either(std::string_view variable, std::initializer_list<DType> dtypes);    // PRO-INT or PRO-FP
 TypeRows floats(std::string_view variable);  // f16 and f32 with PRO-FP, bf16 with EXT-BF16
 TypeRows fp8s(std::string_view variable);    // each with its extension
+TypeRows int64s(std::string_view variable);  // EXT-INT64, of TOSA 1.1
 TypeRows operator+(TypeRows a, const TypeRows& b);
 // The same rows with one more variable: bound to `dtype`, or to what `like` is bound to.
 TypeRows with(TypeRows rows, std::string_view variable, DType dtype);
 TypeRows with_same(TypeRows rows, std::string_view like, std::string_view variable);
-// bool, i8, i16, i32 and every float: what moves data may move (TRANSPOSE, PAD, ...).
+// The same rows as 1.1 has them, where 1.0 does not.
+TypeRows since_1_1(TypeRows rows);
+// bool, i8, i16, i32, i64 and every float: what moves data may move (TRANSPOSE, PAD, ...).
 TypeRows any_data(std::string_view variable);
 
 // ---- rules. broken("mul.shift-range", "shift {} is outside 0..63", 70)

@@ -17,7 +17,8 @@
 
 namespace tosaic::tosa {
 
-// Profiles and extensions of TOSA 1.0 (spec chapter 1, "Profiles", "Profile extensions").
+// Profiles and extensions of TOSA (spec chapter 1, "Profiles", "Profile extensions"); the last ones are those of 1.1, a
+// draft, which is a feature itself: what it adds without an extension asks for it.
 enum class Feature : std::uint8_t {
   pro_int,
   pro_fp,
@@ -32,8 +33,11 @@ enum class Feature : std::uint8_t {
   doubleround,
   inexactround,
   dynamic,
+  v1_1,
+  int64,
+  shape,
 };
-std::string_view name_of(Feature feature);  // "PRO-INT", "EXT-INT16"
+std::string_view name_of(Feature feature);  // "PRO-INT", "EXT-INT16", "TOSA-1.1"
 
 // Upper limits of a level (spec table "Level maximums"). Level none: only what the formats can hold.
 struct Level {
@@ -52,7 +56,7 @@ struct Product {
   std::uint64_t most_tensor_bytes = 0;  // 0: any
 };
 
-// What a TOSA graph may use: "TOSA-1.0+INT+int16+int4", "TOSA-1.0+FP", with "+8k" for the level.
+// What a TOSA graph may use: "TOSA-1.0+INT+int16+int4", "TOSA-1.1+FP+int64", with "+8k" for the level.
 class Spec {
  public:
   Spec() = default;
@@ -61,6 +65,7 @@ class Spec {
   bool has(Feature feature) const { return (bits_ >> static_cast<unsigned>(feature)) & 1u; }
   void add(Feature feature) { bits_ |= 1u << static_cast<unsigned>(feature); }
   static Spec everything();  // all profiles and extensions, level none: what the interpreter takes
+  static Spec everything_in_1_0();
   Level level = level_none;
   const Product* product = nullptr;  // a device's own limits, beyond the standard's
   std::string text() const;          // parses back; without the product
@@ -175,6 +180,11 @@ enum class Moves : std::uint8_t {
 };
 
 class CoreAten;
+}  // namespace tosaic::tosa
+namespace tosaic::extension {
+class Definition;
+}
+namespace tosaic::tosa {
 
 struct Op {
   std::string_view name;        // lower case: "conv2d"
@@ -185,6 +195,7 @@ struct Op {
   std::vector<AttrDef> attrs;  // in the order of the SPIR-V instruction's attribute operands
   std::vector<Operand> outputs;
   std::vector<TypeRow> types;  // empty: any types (CUSTOM, control flow)
+  bool newer = false;          // than TOSA 1.0: the operator is 1.1's
   // The output types that the operands imply (ERROR_IFs about inputs are `check`'s; this may assume they hold).
   // Where operands leave the dtype open (CAST, MATMUL of f16) the declared output's is taken: give the node its
   // output before asking. Empty: not known before the program runs (EXT-DYNAMIC), or anything goes (CUSTOM).
@@ -206,6 +217,9 @@ struct Op {
   Bounds (*bounds)(const View&, const BoundsOf& in) = nullptr;
   // Every element of the result is made of many of an operand's: in f32, where floats are narrower.
   bool accumulates = false;
+  // An operator of TOSA 1.1 in those of 1.0: appends nodes that compute the same, and gives what they make as its
+  // results. Asked where its compile-time constants are known. nullptr: it is 1.0's, or computes shapes.
+  std::vector<ValueId> (*in_1_0)(extension::Definition& definition) = nullptr;
   // How it is expressed in core ATen (core_aten.h): by an operator that means the same of the same operands, but for
   // the constant ones; or by the calls that this makes. False: not this node.
   Operator core_aten = {};
@@ -238,6 +252,8 @@ const Op* by_spirv_number(std::uint32_t n);  // of TOSA.001000.1
 // operands, attributes, ranks, types (with the feature that would admit them), constants, ERROR_IF, level.
 Check verify_node(const View& view, const Spec& spec);
 Status verify_graph(const Graph& graph, const Spec& spec);
+// Is it of an operator, or of types, that TOSA 1.0 does not have? Of a node that holds to the standard.
+bool needs_1_1(const View& view);
 // With EXT-DYNAMIC, zero points, shapes and the like may be known only when the program runs: holds their values to
 // the same ERROR_IFs, and the outputs' shapes to what they imply. To be called before eval; free for other nodes.
 Status check_run_time_operands(const Run& run);

@@ -166,18 +166,22 @@ Check check_types(const Op& op, const View& view, const Spec& spec, const std::v
                   const std::vector<Bound>& out) {
   if (op.types.empty()) return std::nullopt;
   const std::vector<Typed> things = typed_things(op, view, in, out);
-  const TypeRow* closest = nullptr;  // the row that agrees with most things from the first on
+  const TypeRow *closest = nullptr, *foreign = nullptr;  // the row that agrees with most things from the first on; one
+                                                         // that agrees with all, but is for other targets
   std::size_t agreed = 0;
   for (const TypeRow& row : op.types) {
     std::size_t n = 0;
     while (n < things.size() && dtype_in(row, things[n].variable).value_or(things[n].dtype) == things[n].dtype) ++n;
     if (n == things.size()) {
       if (admits(row, spec)) return std::nullopt;
-      const DType shown = row.types.empty() ? DType::f32 : row.types.front().second;
-      return broken(label(op, "type"), "{} of {} is for targets with {}; this one is {}", op.name, name_of(shown),
-                    needs_text(row), spec.text());
+      if (!foreign) foreign = &row;
     }
     if (!closest || n > agreed) closest = &row, agreed = n;
+  }
+  if (foreign) {
+    const DType shown = foreign->types.empty() ? DType::f32 : foreign->types.front().second;
+    return broken(label(op, "type"), "{} of {} is for targets with {}; this one is {}", op.name, name_of(shown),
+                  needs_text(*foreign), spec.text());
   }
   const Typed& wrong = things[agreed];
   // What may stand there in the rows that agree up to it: on this target, and on others.
@@ -288,7 +292,7 @@ Status verify_nested(const Graph& graph, const Spec& spec, std::int64_t depth) {
 Check verify_operands(const View& view, const Spec& spec) {
   const Node& node = view.node();
   const Op* op = find(node.op);
-  if (!op) return broken("unknown-operator", "TOSA 1.0 has no operator '{}'", node.op);
+  if (!op) return broken("unknown-operator", "TOSA has no operator '{}'", node.op);
   if (Check c = check_count(*op, view, op->inputs, node.inputs, "input")) return c;
   if (Check c = check_attributes(*op, view)) return c;
   const std::vector<Bound> in = bind(op->inputs, node.inputs);
@@ -302,6 +306,8 @@ Check verify_operands(const View& view, const Spec& spec) {
 
 Check verify_as(const Op& op, const View& view, const Spec& spec) {
   const Node& node = view.node();
+  if (op.newer && !spec.has(Feature::v1_1))
+    return broken(label(op, "version"), "{} is an operator of TOSA 1.1; the target is {}", op.name, spec.text());
   if (Check c = check_count(op, view, op.inputs, node.inputs, "input")) return c;
   if (Check c = check_count(op, view, op.outputs, node.outputs, "output")) return c;
   if (Check c = check_attributes(op, view)) return c;
@@ -324,6 +330,14 @@ Check verify_node(const View& view, const Spec& spec) {
   const Op* op = find(view.node().op);
   if (!op) return broken("unknown-operator", "TOSA 1.0 has no operator '{}'", view.node().op);
   return verify_as(*op, view, spec);
+}
+
+bool needs_1_1(const View& view) {
+  const Op* op = find(view.node().op);
+  if (!op || op->newer) return op != nullptr;
+  static const Spec older = Spec::everything_in_1_0();
+  return check_types(*op, view, older, bind(op->inputs, view.node().inputs), bind(op->outputs, view.node().outputs))
+      .has_value();
 }
 
 Status check_run_time_operands(const Run& run) {

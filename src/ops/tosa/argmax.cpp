@@ -9,12 +9,25 @@ std::vector<TensorType> infer(const View& view) {
   const int axis = static_cast<int>(view.integer("axis"));
   Shape shape(std::vector<std::int64_t>(static_cast<std::size_t>(in.rank() - 1)));
   for (int i = 0; i < shape.rank(); ++i) shape.set(i, in[i < axis ? i : i + 1]);
-  return {TensorType{DType::i32, std::move(shape), std::nullopt}};
+  // i32, or i64 as the node declares.
+  const bool wide = !view.node().outputs.empty() && view.out().dtype == DType::i64;
+  return {TensorType{wide ? DType::i64 : DType::i32, std::move(shape), std::nullopt}};
+}
+
+// TOSA 1.1 takes more types, and gives i64.
+TypeRows types() {
+  using enum DType;
+  const TypeRows narrow = with(
+      integers("in", {i8}) + rows({Feature::int16}, "in", {i16}) + floats("in") + fp8s("in"), "out", i32);
+  const TypeRows wide = rows({Feature::int64}, "in", {i8, i16, i32, i64, f16, f32});
+  TypeRows extended = rows({Feature::bf16}, "in", {bf16}) + fp8s("in");
+  for (TypeRow& row : extended) row.and_needs = Feature::int64;
+  return narrow + with(wide + extended, "out", i64);
 }
 
 // The first of equal maxima wins; the first NaN, unless NaN is ignored.
 template <class T>
-std::int32_t index_of_largest(const T* x, const AxisView& view, bool ignore) {
+std::int64_t index_of_largest(const T* x, const AxisView& view, bool ignore) {
   Wide<T> best = static_cast<Wide<T>>(x[0]);
   std::int64_t index = 0;
   for (std::int64_t i = 1; i < view.size; ++i) {
@@ -24,19 +37,20 @@ std::int32_t index_of_largest(const T* x, const AxisView& view, bool ignore) {
     const bool same = largest == best || (largest != largest && best != best);
     if (!same) best = largest, index = i;
   }
-  return static_cast<std::int32_t>(index);
+  return index;
 }
 
 Status eval(const Run& run) {
   const AxisView view = along(run.in[0].type.shape, run.view.integer("axis"));
-  if (view.size > INT32_MAX) return unpredictable(run, fmt::format("an index below {} need not fit i32", view.size));
+  const DType type = run.out[0].type.dtype;
+  if (view.size > INT32_MAX && type != DType::i64) return unpredictable(run, fmt::format("an index below {} need not fit i32", view.size));
   const bool ignore = ignores_nan(run.view);
-  auto* out = static_cast<std::int32_t*>(run.out[0].data);
+  std::size_t n = 0;
   with_storage(run.in[0].type.dtype, [&]<class T>() {
     const T* in = static_cast<const T*>(run.in[0].data);
     for (std::int64_t l = 0; l < view.outer; ++l)
       for (std::int64_t r = 0; r < view.inner; ++r)
-        *out++ = index_of_largest(in + l * view.size * view.inner + r, view, ignore);
+        store_integer(type, run.out[0].data, n++, index_of_largest(in + l * view.size * view.inner + r, view, ignore));
   });
   return {};
 }
@@ -50,9 +64,7 @@ Op tosa_argmax() {
           .inputs = {{"input", "in", 1}},
           .attrs = {{"axis", AttrKind::i32}, {"nan_mode", AttrKind::nan_mode}},
           .outputs = {{"output", "out"}},
-          .types =
-              with(integers("in", {DType::i8}) + rows({Feature::int16}, "in", {DType::i16}) + floats("in") + fp8s("in"),
-                   "out", DType::i32),
+          .types = types(),
           .infer = infer,
           .check = check_axis,
           .eval = eval,

@@ -18,7 +18,7 @@ Status eval(const Run& run) {
 
 Op tosa_arithmetic_right_shift() {
   Op op = binary_row("arithmetic_right_shift", 16, "a shifted right by b bits, copies of the sign shifted in",
-                     integers("in_out", {DType::i8, DType::i16, DType::i32}), eval);
+                     integers("in_out", {DType::i8, DType::i16, DType::i32}) + int64s("in_out"), eval);
   op.attrs = {{"round", AttrKind::boolean}};
   op.bounds = bounds::shifted_right;
   return op;

@@ -19,7 +19,7 @@ Status eval(const Run& run) {
   const DType type = run.in[0].type.dtype;
   const std::vector<double> in = as_doubles(run.in[0], first_as_double(run.in[1]));
   const auto output_zp = static_cast<std::int64_t>(first_as_double(run.in[2]));
-  const auto slides = pool_slides(run.view);
+  const auto slides = pool_slides(run);
   const std::int64_t channels = run.in[0].type.shape.size(3), height = slides[0].size, width = slides[1].size;
   std::vector<double> sums(static_cast<std::size_t>(channels));
   bool fits = true;

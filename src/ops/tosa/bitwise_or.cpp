@@ -6,7 +6,7 @@ namespace tosaic::tosa {
 Op tosa_bitwise_or() {
   return said_as(aten::op::bitwise_or_Tensor,
                  bounded(binary_row("bitwise_or", 18, "the bits set in either, with broadcasting",
-                                    integers("in_out", {DType::i8, DType::i16, DType::i32}),
+                                    integers("in_out", {DType::i8, DType::i16, DType::i32}) + int64s("in_out"),
                                     map_binary<[](std::int64_t a, std::int64_t b) { return a | b; }, Domain::integers>),
                          bounds::bits));
 }

@@ -6,7 +6,7 @@ namespace tosaic::tosa {
 Op tosa_bitwise_xor() {
   return said_as(aten::op::bitwise_xor_Tensor,
                  bounded(binary_row("bitwise_xor", 19, "the bits set in exactly one, with broadcasting",
-                                    integers("in_out", {DType::i8, DType::i16, DType::i32}),
+                                    integers("in_out", {DType::i8, DType::i16, DType::i32}) + int64s("in_out"),
                                     map_binary<[](std::int64_t a, std::int64_t b) { return a ^ b; }, Domain::integers>),
                          bounds::bits));
 }

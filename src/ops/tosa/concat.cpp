@@ -49,7 +49,7 @@ Op tosa_concat() {
   op.inputs[0].list = true;
   op.attrs = {{"axis", AttrKind::i32}};
   op.types = either("in_out", {DType::boolean}) + integers("in_out", {DType::i8, DType::i32}) +
-             rows({Feature::int16}, "in_out", {DType::i16}) + floats("in_out") + fp8s("in_out");
+             rows({Feature::int16}, "in_out", {DType::i16}) + floats("in_out") + fp8s("in_out") + int64s("in_out");
   op.infer = infer;
   op.check = check;
   op.eval = eval;

@@ -21,7 +21,7 @@ Op tosa_const() {
       .attrs = {},
       .outputs = {{.name = "output", .type = "out", .constant = true}},
       .types = either("out", {boolean, i8, i16, i32}) + rows({Feature::int4}, "out", {i4}) +
-               rows({Feature::int16}, "out", {i48}) + fp8s("out") + floats("out"),
+               rows({Feature::int16}, "out", {i48}) + fp8s("out") + floats("out") + int64s("out"),
       .eval = eval,
   };
 }

@@ -5,7 +5,7 @@
 namespace tosaic::tosa {
 Op tosa_equal() {
   Op op = binary_row("equal", 46, "true where a equals b, with broadcasting; false for NaN",
-                     with(integers("in", {DType::i32}) + floats("in"), "out", DType::boolean),
+                     with(integers("in", {DType::i32}) + floats("in") + int64s("in"), "out", DType::boolean),
                      map_comparison<[](auto a, auto b) { return a == b; }>);
   op.inputs = {{"input1", "in"}, {"input2", "in"}};
   op.outputs = {{"output", "out"}};

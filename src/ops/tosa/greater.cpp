@@ -5,7 +5,7 @@
 namespace tosaic::tosa {
 Op tosa_greater() {
   Op op = binary_row("greater", 47, "true where a is greater than b, with broadcasting; false for NaN",
-                     with(integers("in", {DType::i32}) + floats("in"), "out", DType::boolean),
+                     with(integers("in", {DType::i32}) + floats("in") + int64s("in"), "out", DType::boolean),
                      map_comparison<[](auto a, auto b) { return (a > b); }>);
   op.inputs = {{"input1", "in"}, {"input2", "in"}};
   op.outputs = {{"output", "out"}};

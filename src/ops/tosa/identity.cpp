@@ -25,7 +25,7 @@ Op tosa_identity() {
       .attrs = {},
       .outputs = {{"output", "in_out"}},
       .types = either("in_out", {boolean, i8, i16, i32}) + rows({Feature::int4}, "in_out", {i4}) +
-               rows({Feature::int16}, "in_out", {i48}) + fp8s("in_out") + floats("in_out"),
+               rows({Feature::int16}, "in_out", {i48}) + fp8s("in_out") + floats("in_out") + int64s("in_out"),
       .infer = infer,
       .eval = eval,
       .moves = Moves::all,

@@ -7,7 +7,7 @@ namespace {}  // namespace
 
 Op tosa_intdiv() {
   Op op = bounded(
-      binary_row("intdiv", 20, "a / b truncated towards zero, with broadcasting", either("in_out", {DType::i32}),
+      binary_row("intdiv", 20, "a / b truncated towards zero, with broadcasting", either("in_out", {DType::i32}) + int64s("in_out"),
                  map_binary<[](std::int64_t a, std::int64_t b) { return a / b; }, Domain::integers,
                             [](auto, auto b, int) { return b != 0; }>),
       bounds::quotient);

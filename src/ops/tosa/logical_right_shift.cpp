@@ -9,7 +9,7 @@ constexpr auto in_width = [](auto, auto b, int bits) { return b >= 0 && b < bits
 
 Op tosa_logical_right_shift() {
   return binary_row("logical_right_shift", 23, "a, taken as unsigned, shifted right by b bits",
-                    either("in_out", {DType::i8, DType::i16, DType::i32}),
+                    either("in_out", {DType::i8, DType::i16, DType::i32}) + int64s("in_out"),
                     map_binary<[](std::int64_t a, std::int64_t b, int bits) {
                       const std::uint64_t low = ((static_cast<std::uint64_t>(a) << (64 - bits)) >> (64 - bits));
                       return wrapped(static_cast<std::int64_t>(low >> b), bits);

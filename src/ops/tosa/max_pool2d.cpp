@@ -8,7 +8,7 @@ namespace {
 
 Status eval(const Run& run) {
   const std::vector<double> in = as_doubles(run.in[0]);
-  const auto slides = pool_slides(run.view);
+  const auto slides = pool_slides(run);
   const bool ignore_nan = is_float(run.in[0].type.dtype) && ignores_nan(run.view);
   const std::int64_t channels = run.in[0].type.shape.size(3), height = slides[0].size, width = slides[1].size;
   // Every window covers at least one element. Ignored NaNs leave NaN only where there is nothing else.

@@ -12,7 +12,7 @@ Status eval(const Run& run) {
 
 Op tosa_minimum() {
   Op op = binary_row("minimum", 27, "the smaller of a and b, with broadcasting",
-                     integers("in_out", {DType::i32}) + floats("in_out"), eval);
+                     integers("in_out", {DType::i32}) + floats("in_out") + int64s("in_out"), eval);
   op.attrs = {{"nan_mode", AttrKind::nan_mode}};
   op.bounds = bounds::smaller;
   op.moves = Moves::compared;

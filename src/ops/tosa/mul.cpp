@@ -64,7 +64,7 @@ Op tosa_mul() {
           .inputs = {{"input1", "in"}, {"input2", "in"}, {"shift", "i8", 1, 1, false, true}},
           .outputs = {{"output", "out"}},
           .types = with(integers("in", {DType::i8, DType::i16}) + either("in", {DType::i32}), "out", DType::i32) +
-                   with_same(floats("in"), "in", "out"),
+                   with_same(floats("in") + int64s("in"), "in", "out"),
           .infer = infer,
           .check = check,
           .eval = eval,

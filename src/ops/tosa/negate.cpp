@@ -42,7 +42,7 @@ Op tosa_negate() {
                      {"input1_zp", "in_out", 1, 1, false, true},
                      {"output_zp", "in_out", 1, 1, false, true}},
           .outputs = {{"output", "in_out"}},
-          .types = integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out"),
+          .types = integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out") + int64s("in_out"),
           .infer = same_as_input,
           .check = check,
           .eval = eval,

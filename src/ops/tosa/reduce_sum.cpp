@@ -8,7 +8,7 @@ namespace {}  // namespace
 Op tosa_reduce_sum() {
   Op op = bounded(
       reduction_row("reduce_sum", 54, "the sum of the elements along an axis",
-                    integers("in_out", {DType::i32}) + floats("in_out"),
+                    integers("in_out", {DType::i32}) + floats("in_out") + int64s("in_out"),
                     [](const Run& run) { return fold<[](auto a, auto b) { return a + b; }, Domain::both>(run, 0); }),
       bounds::along_axis);
   op.in_core_aten = [](const View& node, CoreAten& calls) {

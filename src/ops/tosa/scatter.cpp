@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "ops/definitions/bounds.h"
-#include "ops/definitions/row.h"
+#include "ops/definitions/rows_by_index.h"
 
 namespace tosaic::tosa {
 namespace {
@@ -25,7 +25,6 @@ Check check(const View& view) {
 
 Status eval(const Run& run) {
   const Shape& values = run.in[0].type.shape;
-  const auto indices = run.in[1].as<std::int32_t>();
   const std::int64_t rows = values.size(1), width = run.in[1].type.shape.size(1);
   const std::size_t bytes = static_cast<std::size_t>(values.size(2)) * storage_size(run.in[0].type.dtype);
   auto* to = static_cast<std::byte*>(run.out[0].data);
@@ -33,7 +32,7 @@ Status eval(const Run& run) {
   const auto* from = static_cast<const std::byte*>(run.in[2].data);
   std::vector<char> written(static_cast<std::size_t>(values.size(0) * rows), 0);
   for (std::int64_t i = 0; i < values.size(0) * width; ++i, from += bytes) {
-    const std::int64_t row = indices[static_cast<std::size_t>(i)];
+    const std::int64_t row = element_as_integer(run.in[1].type.dtype, run.in[1].data, static_cast<std::size_t>(i));
     if (row < 0 || row >= rows) return unpredictable(run, fmt::format("index {} is outside 0..{}", row, rows - 1));
     const auto target = static_cast<std::size_t>(i / width * rows + row);
     if (written[target]) return unpredictable(run, fmt::format("index {} is written twice", row));
@@ -51,15 +50,16 @@ Op tosa_scatter() {
       .schema_number = 63,
       .spirv_number = 62,
       .summary = "puts rows into each batch by index, each index at most once",
-      .inputs = {{"values_in", "in_out", 3, 3}, {"indices", "i32", 2, 2}, {"input", "in_out", 3, 3}},
+      .inputs = {{"values_in", "in_out", 3, 3}, {"indices", "index", 2, 2}, {"input", "in_out", 3, 3}},
       .attrs = {},
       .outputs = {{"values_out", "in_out", 3, 3}},
-      .types = integers("in_out", {i8, i16, i32}) + fp8s("in_out") + floats("in_out"),
+      .types = rows_by_index("in_out"),
       .infer = infer,
       .check = check,
       .eval = eval,
       .moves = Moves::chosen,
       .bounds = bounds::first_or_third,
+      .in_1_0 = in_older_types,
       .in_core_aten =
           [](const View&, CoreAten& calls) {
             const ValueId x = calls.operand(0), index = row_indices(calls);

@@ -33,7 +33,7 @@ Op tosa_select() {
           .inputs = {{"input1", "bool"}, {"input2", "in_out"}, {"input3", "in_out"}},
           .outputs = {{"output", "in_out"}},
           .types = either("in_out", {DType::boolean}) + integers("in_out", {DType::i8, DType::i16, DType::i32}) +
-                   floats("in_out"),
+                   floats("in_out") + int64s("in_out"),
           .infer = infer,
           .check = [](const View& view) { return check_broadcast(view, 3); },
           .eval = eval,

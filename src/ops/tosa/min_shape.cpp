@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/definitions/shape_row.h"
+
+namespace tosaic::tosa {
+namespace {
+Size size_of(std::int64_t a, std::int64_t b) {
+  return std::min(a, b);
+}
+}  // namespace
+
+Op tosa_min_shape() {
+  return shape_row("min_shape", 89, "the smaller of a and b, size by size", 2, map_sizes<size_of>);
+}
+}  // namespace tosaic::tosa
