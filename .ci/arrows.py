@@ -19,7 +19,8 @@ class Library:
 def libraries(cmake):
     """name -> Library, and generated header -> name."""
     found, generated = {}, {}
-    text = re.sub(r"\$\{TOSAIC_(SYSTEM|SIZES|DIAGNOSTICS)\}", "*", re.sub(r"#.*", "", cmake))  # files that CMake chooses between
+    text = re.sub(r"\$\{TOSAIC_(SIZES|DIAGNOSTICS)\}", "*", re.sub(r"#.*", "", cmake))  # files that CMake chooses between
+    text = text.replace("${TOSAIC_SYSTEM_FOLDERS}", "base/system/*")
     for function, body in CALL.findall(re.sub(r"function\(.*?endfunction\(\)", "", text, flags=re.S)):
         words = body.split()
         name = words[0].removeprefix("tosaic_")

@@ -14,15 +14,7 @@ add_compile_options(-ffunction-sections -fdata-sections $<$<COMPILE_LANGUAGE:CXX
                     $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>)  # of GCC 7.1 and before, which cannot compile this
 add_compile_definitions(TOSAIC_BARE HWY_COMPILE_ONLY_STATIC)
 
-# By themselves: the folder that they lie in has the host's C library as well.
-set(headers ${CMAKE_BINARY_DIR}/headers)
-file(MAKE_DIRECTORY ${headers})
-foreach(header flatbuffers/flatbuffers.h xxhash.h hwy/highway.h fmt/format.h)
-  string(MAKE_C_IDENTIFIER HEADERS_${header} folder)
-  find_path(${folder} ${header} PATHS /usr/include /usr/local/include NO_CMAKE_FIND_ROOT_PATH REQUIRED)
-  string(REGEX REPLACE "/.*" "" first ${header})
-  file(CREATE_LINK ${${folder}}/${first} ${headers}/${first} SYMBOLIC)
-endforeach()
+include(cmake/lone_headers.cmake)
 if(TOSAIC_ERROR_TEXTS)
   add_compile_definitions(FMT_HEADER_ONLY FMT_STATIC_THOUSANDS_SEPARATOR=0)
 else()
@@ -31,5 +23,5 @@ else()
   add_compile_options(-Wno-unused-parameter -Wno-unused-variable -Wno-unused-but-set-variable -Wno-unused-function)  # what texts would say
   include_directories(BEFORE ${CMAKE_SOURCE_DIR}/src/base/system/bare/without_texts)
 endif()
-include_directories(SYSTEM ${headers})
+lone_headers(flatbuffers/flatbuffers.h xxhash.h hwy/highway.h fmt/format.h)
 add_subdirectory(src)

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 add_library(tosaic_shared SHARED ${CMAKE_SOURCE_DIR}/cmake/empty.cpp)
 # The NPU as a device has users outside only.
-target_link_libraries(tosaic_shared PRIVATE -Wl,--whole-archive tosaic_api tosaic_ethosu_device -Wl,--no-whole-archive)
+link_whole(tosaic_shared tosaic_api tosaic_ethosu_device)
 set_target_properties(tosaic_shared PROPERTIES OUTPUT_NAME tosaic VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 
 # One archive of all folders' archives, for programs that want no shared library.
@@ -30,7 +30,7 @@ file(RELATIVE_PATH INCLUDE_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /${CMAKE_I
 configure_file(${CMAKE_SOURCE_DIR}/cmake/tosaic.pc.in ${CMAKE_BINARY_DIR}/tosaic.pc @ONLY)
 
 install(TARGETS tosaic RUNTIME COMPONENT tosaic)
-install(TARGETS tosaic_shared LIBRARY COMPONENT tosaic)
+install(TARGETS tosaic_shared LIBRARY COMPONENT tosaic RUNTIME COMPONENT tosaic ARCHIVE COMPONENT tosaic)
 install(FILES ${CMAKE_BINARY_DIR}/lib/libtosaic.a DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT tosaic)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tosaic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT tosaic)
 install(FILES ${CMAKE_BINARY_DIR}/tosaicConfig.cmake ${CMAKE_BINARY_DIR}/tosaicConfigVersion.cmake

@@ -190,10 +190,9 @@ int end(Tool& tool) {
     tool.fail(file_changed(changed));
   }
   if (const int why = print_all(tool.output); why != 0) {
-    const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-    tool.fail((error("output.stdout", full ? std::string("cannot write to standard output: the disk is full")
-                                           : fmt::format("cannot write to standard output: {}",
-                                                         why == EBADF ? "it is closed" : std::strerror(why)))
+    tool.fail((error("output.stdout", why == ENOSPC ? std::string("cannot write to standard output: the disk is full")
+                                                    : fmt::format("cannot write to standard output: {}",
+                                                                  why == EBADF ? "it is closed" : std::strerror(why)))
                    .hint("redirect it to where there is room; -q prints no summary")));
   }
   return static_cast<int>(tool.exit);

@@ -12,7 +12,8 @@ void guard_streams();
 bool stderr_is_terminal();
 // On stderr. What cannot be said there is lost.
 void say(std::string_view text);
-// On stdout, all of it; 0, or the error number. A pipe that nobody reads any more ends the process as it should.
+// On stdout, all of it; 0, or errno's number, ENOSPC wherever there is no room for it. A pipe that nobody reads any
+// more ends the process as it should.
 int print_all(std::string_view text);
 
 // SIGINT, SIGTERM and SIGHUP: ends the children, removes what is temporary, then ends by that signal. To be called

@@ -2,21 +2,9 @@
 #include "base/system/libraries.h"
 
 #include <dlfcn.h>
-#include <link.h>
-#include <vector>
 
 namespace tosaic {
 
 bool load_library(const std::string& path) { return ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr; }
-
-void keep_loaded_libraries() {
-  std::vector<std::string> names;
-  const auto note = [](dl_phdr_info* info, std::size_t, void* list) {
-    if (*info->dlpi_name) static_cast<std::vector<std::string>*>(list)->emplace_back(info->dlpi_name);
-    return 0;
-  };
-  ::dl_iterate_phdr(note, &names);
-  for (const std::string& name : names) ::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
 
 }  // namespace tosaic

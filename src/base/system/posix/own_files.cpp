@@ -9,15 +9,14 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/system/posix/beyond_posix.h"
 #include "base/system/temporaries.h"
 
 namespace tosaic {
 namespace {
 
 bool write_whole(int file, const Bytes& data) {
-  // Where the file system can tell beforehand that there is no room, nothing is written.
-  if (data.size() > 0 && ::fallocate(file, 0, 0, static_cast<off_t>(data.size())) != 0 && errno != EOPNOTSUPP)
-    return false;
+  if (reserve_room(file, data.size()) != 0) return false;
   for (std::size_t done = 0; done < data.size();) {
     const ssize_t more = ::pwrite(file, data.data() + done, data.size() - done, static_cast<off_t>(done));
     if (more < 0 && errno == EINTR) continue;

@@ -16,8 +16,9 @@
 #include <mutex>
 
 #include "base/system/environment.h"
+#include "base/system/hosted/child_process.h"
 #include "base/system/mapped_files.h"
-#include "base/system/posix/child_process.h"
+#include "base/system/posix/beyond_posix.h"
 
 namespace tosaic {
 
@@ -60,7 +61,7 @@ class Ready {
  public:
   static std::unique_ptr<Ready> start(const Script& script, const std::string& program) {
     int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return nullptr;
+    if (!make_channel(ends)) return nullptr;
     std::unique_ptr<Ready> made(new Ready(ends[0], program));
     int problem = 0;
     made->child_.emplace([&] {
@@ -103,7 +104,7 @@ class Ready {
     for (std::size_t i = 1; i < command.size(); ++i) words.append(command[i]).push_back('\0');
     words = fmt::format("{}\n{}", words.size(), words);
     for (std::size_t sent = 0; sent < words.size();) {
-      const ssize_t now = ::send(channel_, words.data() + sent, words.size() - sent, MSG_NOSIGNAL);
+      const ssize_t now = send_quietly(channel_, words.data() + sent, words.size() - sent);
       if (now < 0 && errno != EINTR) return false;
       sent += static_cast<std::size_t>(std::max<ssize_t>(now, 0));
     }

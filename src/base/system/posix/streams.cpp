@@ -48,7 +48,7 @@ int print_all(std::string_view text) {
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
   }
-  return why;
+  return why == EDQUOT || why == EFBIG ? ENOSPC : why;
 }
 
 void tidy_up_when_told_to_end() {

@@ -2,19 +2,16 @@
 #include "base/system/temporaries.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include "base/system/environment.h"
+#include "base/system/hosted/child_process.h"
+#include "base/system/hosted/files.h"
 
 namespace tosaic {
 namespace {
@@ -22,7 +19,7 @@ namespace {
 struct Known {
   std::mutex mutex;
   std::set<std::string> paths;
-  std::set<pid_t> children;
+  std::set<int> children;
 };
 
 Known& known() {
@@ -46,13 +43,13 @@ Temporary Temporary::file(std::string path) {
 Result<Temporary> Temporary::folder() {
   const std::lock_guard lock(known().mutex);
   const std::string asked = environment_variable("TMPDIR");
-  std::string pattern = (asked.empty() ? "/tmp" : asked) + "/tosaic-XXXXXX";
-  if (!::mkdtemp(pattern.data()))
-    return error("peer.temporary",
-                 fmt::format("cannot make a temporary folder like {}: {}", pattern, std::strerror(errno)))
+  std::string problem;
+  const std::string path = new_folder(asked, problem);
+  if (path.empty())
+    return error("peer.temporary", fmt::format("cannot make a temporary folder like {}", problem))
         .hint("set TMPDIR to a folder that can be written");
-  known().paths.insert(pattern);
-  return Temporary(std::move(pattern));
+  known().paths.insert(path);
+  return Temporary(path);
 }
 
 Temporary::~Temporary() {
@@ -74,36 +71,30 @@ Child::Child(const std::function<int()>& start) {
 }
 
 int Child::wait() {
-  // The number stays the child's own until it is reaped, and until then it may be sent a signal.
-  siginfo_t ended{};
-  while (::waitid(P_PID, static_cast<id_t>(id_), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
+  await_end(id_);  // the number stays the child's own until it is reaped, and until then it may be ended
   const std::lock_guard lock(known().mutex);
   known().children.erase(id_);
-  int status = 0;
-  while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {}
-  return status;
+  return reap(id_);
 }
 
 std::optional<int> Child::wait_while(const std::function<bool()>& going_on) {
   std::chrono::milliseconds pause(1);
   for (;;) {
-    siginfo_t ended{};
-    if (::waitid(P_PID, static_cast<id_t>(id_), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 && ended.si_pid == id_)
-      return wait();
+    if (has_ended(id_)) return wait();
     if (!going_on()) break;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(20));
   }
-  ::kill(id_, SIGKILL);
+  end_process(id_);
   wait();
   return std::nullopt;
 }
 
 void leave_nothing_behind() {
   known().mutex.lock();  // for good
-  for (pid_t child : known().children) {
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);  // until then it may still write
+  for (int child : known().children) {
+    end_process(child);
+    reap(child);  // until then it may still write
   }
   for (const std::string& path : known().paths) remove(path);
 }
