@@ -11,7 +11,7 @@ PYTHON ?= .venv/bin/python
 STAMPS := build/.stamps
 TOSAIC := build/release/bin/tosaic
 
-.PHONY: help demo docs docs-test-env build device cmsis-pack qemu-npu test test-fresh dist test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files matrix errors pages models quick-models python-env zoo-env tosa-draft-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
+.PHONY: help demo docs docs-test-env build device cmsis-pack qemu-npu test test-fresh dist test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files zig matrix errors pages models quick-models python-env zoo-env tosa-draft-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -111,6 +111,15 @@ bench-%: $(STAMPS)/packages-BUILD
 conformance fuzz zoo: $(STAMPS)/packages-BUILD
 	@python3 test/run.py $@
 
+# Compiler and sources of `make check-macos`.
+zig: $(STAMPS)/zig $(STAMPS)/packages-ZIG
+	@.ci/vendor-sources build/vendor
+
+$(STAMPS)/zig: test/zig_requirements.txt | $(STAMPS)/packages-ZIG
+	@/usr/bin/python3 -m venv build/zig-env
+	@build/zig-env/bin/python $(PIP) -r $<
+	@mkdir -p $(@D) && touch $@
+
 # ---- hygiene --------------------------------------------------------------------------------------------------
 
 format: $(STAMPS)/packages-LINT  ## rewrite the sources in the house format
@@ -136,7 +145,7 @@ pages: python-env
 	@TOSAIC_BLESS=1 build/python-env/bin/python -m pytest -q test/python/test_types.py test/python/test_parity.py -k 'stub or page or options'
 
 clean:  ## remove the builds (keeps .venv and cached models)
-	@rm -rf build/release build/dev build/sanitized build/fuzz build/coverage build/tsan build/aarch64 build/lint build/test-results
+	@rm -rf build/release build/dev build/sanitized build/fuzz build/coverage build/tsan build/aarch64 build/lint build/macos build/zig-cache build/test-results
 
 # ---- what has to be there -------------------------------------------------------------------------------------
 
@@ -155,6 +164,7 @@ CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 # Compiler, C library and emulator of a Cortex-M; and what this machine's own compiler needs for 32 bits.
 BARE_PACKAGES  = gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm \
                  libc6-dev-i386 lib32gcc-$(shell gcc -dumpversion)-dev
+ZIG_PACKAGES   := python3-venv dpkg-dev
 VENV_PACKAGES  := python3-venv python3-dev
 # Graphviz draws the diagrams of pages.
 DOCS_PACKAGES  := python3-venv graphviz

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The libraries that tosaic links, compiled with it: what is built then needs the C++ library alone, on any Linux.
+# The libraries that tosaic links, compiled with it: what is built then needs the C++ library alone.
 # `.ci/vendor-sources DIR` unpacks Debian's sources; folders of other releases do as well, by the beginning of their names.
 enable_language(C)
 
@@ -38,11 +38,17 @@ include_directories(SYSTEM ${folder})
 vendor_folder(folder zlib)
 vendor_library(zlib ${folder} FILES adler32.c compress.c crc32.c deflate.c inffast.c inflate.c inftrees.c trees.c uncompr.c zutil.c INCLUDE .)
 include_directories(SYSTEM ${folder})
+if(APPLE)
+  target_compile_definitions(vendored_zlib PRIVATE fdopen=fdopen)  # else it takes this for a Mac of before 2001, and defines it
+endif()
 add_library(ZLIB::ZLIB ALIAS vendored_zlib)
 vendor_folder(folder libmd)
-file(WRITE ${CMAKE_BINARY_DIR}/vendor/config.h "")  # of libmd: nothing of what it would say is asked by these files
+file(WRITE ${CMAKE_BINARY_DIR}/vendor/config.h "#define HAVE_UNISTD_H 1\n")  # of libmd: all that these files ask of it
 vendor_library(md ${folder} FILES src/sha2.c src/sha256hl.c INCLUDE include src)
 target_include_directories(vendored_md PRIVATE ${CMAKE_BINARY_DIR}/vendor)
+if(APPLE OR WIN32)
+  target_compile_definitions(vendored_md PRIVATE LIBMD_LOCAL_LINK_H)  # without the header that makes aliases of names, which only ELF has
+endif()
 include_directories(SYSTEM ${folder}/include)
 set(FMT vendored_fmt)
 set(SIMDJSON vendored_simdjson)

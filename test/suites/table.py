@@ -46,6 +46,11 @@ def table(o):
     cross = [o.make("packages-CROSS", "compile"), o.make("arm64-root", "after")]
     aarch64 = lambda *words: Command([o.python, "test/aarch64/run_aarch64.py", *words], o.peers)
     boards = [o.make("device", "compile"), o.make("qemu-npu", "compile")]
+    other = lambda system, *files: Suite(
+        system, f"the tool and the libraries compiled and linked for {system} by zig; nothing is run", [
+            o.make("zig", "compile"), o.build(system, "tosaic", "tosaic_shared", "tosaic_static", "tosaic_ethosu_c")],
+        lambda: [Command(["python3", "test/other_systems/check_built.py", system, *(f"build/{system}/{f}" for f in files)])],
+        reports=False)
     qemu = ["build/release/bin/tosaic", "build/aarch64/bin/tosaic", "build/arm64-root"]
     sharded = {"GTEST_TOTAL_SHARDS": o.shards, "GTEST_SHARD_INDEX": o.turn % o.shards}
     third = {"GTEST_TOTAL_SHARDS": 3, "GTEST_SHARD_INDEX": o.turn % 3}
@@ -154,6 +159,7 @@ def table(o):
         Suite("aarch64-cpu", "kernels for aarch64 beside the interpreter", [
             venv, *cross, o.build("aarch64", "test_cpu", options=lambda: arm64)],
               lambda: [o.ctest("aarch64", ["cpu"])]),
+        other("macos", "bin/tosaic", "libtosaic.dylib", "src/libtosaic_ethosu_c.dylib"),
         Suite("docs", "the site of docs/: links, files, and in a browser light, dark, on a phone, with its search", [site, browser],
               lambda: [o.pytest(*(f"test/docs_site/test_{name}.py" for name in ("links", "site_files", "site_browser")),
                                 env={"TOSAIC_BROWSER": "1"}, python=ROOT / "build/docs-env/bin/python")]),

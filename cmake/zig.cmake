@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# CMAKE_TOOLCHAIN_FILE for the compiler in ziglang (PyPI), which has the C and C++ libraries of other systems with it: keeps
+# everything compiling and linking for these. TOSAIC_ZIG_TARGET says which; nothing is run. The other libraries are compiled
+# with it (TOSAIC_VENDOR).
+set(TOSAIC_ZIG_TARGET aarch64-macos CACHE STRING "the system, as zig's -target names it")
+file(GLOB package ${CMAKE_CURRENT_LIST_DIR}/../build/zig-env/lib/python3*/site-packages/ziglang)
+find_program(TOSAIC_ZIG zig HINTS ${package} NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TOSAIC_ZIG_TARGET TOSAIC_ZIG)
+string(REGEX MATCH "^([^-]+)-([^-]+)" parts ${TOSAIC_ZIG_TARGET})
+set(CMAKE_SYSTEM_PROCESSOR ${CMAKE_MATCH_1})
+set(CMAKE_SYSTEM_NAME Linux)
+if(CMAKE_MATCH_2 STREQUAL macos)
+  set(CMAKE_SYSTEM_NAME Darwin)
+elseif(CMAKE_MATCH_2 STREQUAL windows)
+  set(CMAKE_SYSTEM_NAME Windows)
+endif()
+
+# One program is all of them; CMake wants a file for each. What it compiles of its own libraries, once, it keeps in zig-cache.
+get_filename_component(build ${CMAKE_CURRENT_LIST_DIR}/../build ABSOLUTE)
+set(tools ${build}/zig-tools/${TOSAIC_ZIG_TARGET})
+foreach(tool cc c++ ar ranlib rc)
+  set(words ${tool})
+  if(tool MATCHES "^c")
+    string(APPEND words " -target ${TOSAIC_ZIG_TARGET}")
+  endif()
+  set(text "#!/bin/sh\nexport ZIG_GLOBAL_CACHE_DIR='${build}/zig-cache' ZIG_LOCAL_CACHE_DIR='${build}/zig-cache'\nexec '${TOSAIC_ZIG}' ${words} \"$@\"\n")
+  set(old "")
+  if(EXISTS ${tools}/${tool})
+    file(READ ${tools}/${tool} old)
+  endif()
+  if(NOT old STREQUAL text)
+    file(WRITE ${tools}/${tool} "${text}")
+    file(CHMOD ${tools}/${tool} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  endif()
+endforeach()
+set(CMAKE_C_COMPILER ${tools}/cc)
+set(CMAKE_CXX_COMPILER ${tools}/c++)
+set(CMAKE_AR ${tools}/ar)
+set(CMAKE_RANLIB ${tools}/ranlib)
+set(CMAKE_RC_COMPILER ${tools}/rc)
+set(CMAKE_INSTALL_NAME_TOOL install_name_tool)  # of macOS, which installs there: CMake wants its name
+# Without optimisation zig checks for undefined behaviour unless it is told.
+set(CMAKE_C_FLAGS_INIT -fno-sanitize=all)
+set(CMAKE_CXX_FLAGS_INIT -fno-sanitize=all)
+foreach(kind PROGRAM LIBRARY INCLUDE PACKAGE)
+  set(CMAKE_FIND_ROOT_PATH_MODE_${kind} NEVER)
+endforeach()
