@@ -25,7 +25,15 @@ struct Report {
   std::string json;  // one object; docs/report.md lists its members
   // HTML. Error: memory.exhausted.
   TOSAIC_API Result<std::string> page() const;
+  // As Arm's adviser MLIA writes its JSON (schema 1.2.0): where each node runs, and what Vela estimates. Error:
+  // report.no-manifest, of a file without ReportExtras::manifest.
+  TOSAIC_API Result<std::string> mlia_json() const;
+  // One of report_formats. Errors: report.format, and those above.
+  TOSAIC_API Result<std::string> in(const std::string& format) const;
 };
+
+// "html", "json", "mlia-json".
+TOSAIC_API const std::vector<std::string>& report_formats();
 
 // Errors: report.json (an extra is not what it should be), memory.exhausted.
 TOSAIC_API Result<Report> report(const Artifact& artifact, const ReportExtras& extras = {});

@@ -99,15 +99,15 @@ void bind_compile(nb::module_& m) {
           "manifest", [](const Artifact& a) { return value_of(a.manifest()); }, "As JSON.")
       .def(
           "report",
-          [](const Artifact& a, const std::string& profile, const std::string& comparison, bool page) {
+          [](const Artifact& a, const std::string& profile, const std::string& comparison, const std::string& format) {
             return value_of(unlocked([&]() -> Result<std::string> {
               auto made = report(a, {.profile = profile, .comparison = comparison, .manifest = ""});
               if (!made.ok()) return made.error();
-              return page ? made->page() : Result<std::string>(std::move(made->json));
+              return made->in(format);
             }));
           },
-          nb::arg("profile"), nb::arg("comparison"), nb::arg("page"),
-          "HTML, or its data as JSON. `profile` and `comparison`: JSON, which may be empty.");
+          nb::arg("profile"), nb::arg("comparison"), nb::arg("format"),
+          "`format`: html, json or mlia-json. `profile` and `comparison`: JSON, which may be empty.");
   m.def(
       "compile",
       [](const Program& program, const std::string& target, const nb::dict& options, nb::object progress,

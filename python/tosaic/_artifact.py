@@ -264,7 +264,7 @@ class Artifact:
         return evaluate(own, in_floats, self._program, dataset, metric, labels, workers, limit, worst, progress)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, profile: Session | None = None,
-               comparison: Comparison | None = None) -> str:
+               comparison: Comparison | None = None, format: str | None = None) -> str:
         """What became of the program as one HTML page that needs no network: graph, cycles and times, memory, placement,
         scales, messages, versions. What `tosaic report` writes.
 
@@ -272,13 +272,14 @@ class Artifact:
             path: where to write it, too; a name that ends in `.json` gets the data of the page, and they are returned.
             profile: a session of this artifact that has run while it measured (`session.measure()`): its times are shown.
             comparison: what `compare` gave: the accuracy of each layer is shown.
+            format: instead of what the name says: "html", "json", or "mlia-json", as Arm's adviser MLIA prints it.
 
         Raises:
-            Error: report.json (a session that has not measured), file.write.
+            Error: report.json (a session that has not measured), report.format, file.write.
         """
         name = None if path is None else os.fspath(path)
         text = self._core.report(_profile_json(profile) if profile else "", comparison.json() if comparison else "",
-                                 name is None or not name.endswith(".json"))
+                                 format or ("json" if name is not None and name.endswith(".json") else "html"))
         if name is not None:
             _write(name, text.encode())
         return text

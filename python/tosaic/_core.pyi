@@ -405,9 +405,9 @@ class Artifact:
     def manifest(self) -> str:
         """As JSON."""
 
-    def report(self, profile: str, comparison: str, page: bool) -> str:
+    def report(self, profile: str, comparison: str, format: str) -> str:
         """
-        HTML, or its data as JSON. `profile` and `comparison`: JSON, which may be empty.
+        `format`: html, json or mlia-json. `profile` and `comparison`: JSON, which may be empty.
         """
 
 def compile(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str]) -> tuple[Artifact, list[Diagnostic]]:

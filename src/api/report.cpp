@@ -2,12 +2,17 @@
 // Reports: of an artifact in memory, and of files.
 #include "tosaic/report.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <filesystem>
 
 #include "api/guard.h"
 #include "api/report_contents.h"
+#include "base/system/calendar.h"
+#include "formats/vela/sha256.h"
 #include "report/contents_json.h"
 #include "report/extra_json.h"
+#include "report/mlia_json.h"
 #include "report/page.h"
 #include "session/named_data.h"
 #include "tosaic/tosaic.hpp"
@@ -53,6 +58,15 @@ Result<Report> report_of_file(const ReportRequest& request, const ReportExtras& 
   return report_of(std::move(contents), extras, files);
 }
 
+// A UUID of version 8 (RFC 9562: the digits are our own), another one for each report and time.
+std::string run_id(const std::string& json, const std::string& time) {
+  std::string hex = sha256(time + json);
+  hex[12] = '8';  // the version
+  hex[16] = 'a';  // the variant
+  return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4),
+                     hex.substr(20, 12));
+}
+
 Result<std::string> text_of(const std::string& path) {
   if (path.empty()) return std::string();
   TOSAIC_TRY(const Bytes file, map_file(path));
@@ -63,6 +77,26 @@ Result<std::string> text_of(const std::string& path) {
 
 Result<std::string> Report::page() const {
   return guarded(name, [&] { return reporting::page_of(json, name); });
+}
+
+Result<std::string> Report::mlia_json() const {
+  return guarded(name, [&] {
+    const std::string time = time_of_day();
+    return reporting::mlia_json(json, {run_id(json, time), time});
+  });
+}
+
+Result<std::string> Report::in(const std::string& format) const {
+  if (format == "html") return page();
+  if (format == "mlia-json") return mlia_json();
+  if (format == "json") return json;
+  return error("report.format", fmt::format("there is no report as {}", format))
+      .hint(fmt::format("one of {}", fmt::join(report_formats(), ", ")));
+}
+
+const std::vector<std::string>& report_formats() {
+  static const std::vector<std::string> all{"html", "json", "mlia-json"};
+  return all;
 }
 
 Result<Report> report(const Artifact& artifact, const ReportExtras& extras) {

@@ -9,6 +9,7 @@
 #include "formats/bpte/bpte_file.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
+#include "formats/vela/sha256.h"
 #include "formats/vgf/vgf_graph.h"
 #include "report/graph.h"
 #include "report/instructions.h"
@@ -86,6 +87,8 @@ Contents report_contents(const Artifact::Impl& artifact) {
   to.target = artifact.summary.target;
   to.tosa_spec = artifact.summary.tosa_spec;
   to.bytes = compiled.program.size();
+  const Bytes& model = artifact.program.impl().file;
+  to.sha256 = model.empty() ? sha256(compiled.program.joined().text()) : sha256(model.text());
   to.messages = artifact.summary.messages;
   to.manifest = manifest(artifact, false);
   const auto& methods = artifact.program.methods();
@@ -118,6 +121,7 @@ Result<Contents> report_contents(const Bytes& file, const std::string& path, con
   Contents to;
   to.name = file_name(path);
   to.bytes = file.size();
+  to.sha256 = sha256(file.text());
   const std::string_view head = file.text().substr(0, 16);
   const bool bundle = bpte::is_bpte(file);
   if (bundle || (head.size() >= 8 && head.substr(4, 2) == "ET")) {

@@ -75,6 +75,7 @@ struct Contents {
   std::string format;  // "pt2", "pte", "tosa", ...: what the report was made of
   std::string target, tosa_spec;
   std::uint64_t bytes = 0;  // of the program
+  std::string sha256;       // of the file that it was made of; where the model came from memory, of the program
   std::vector<ShownGraph> graphs;
   std::vector<ShownMemory> memory;
   std::vector<Diagnostic> messages;

@@ -112,6 +112,7 @@ std::string contents_json(const Contents& contents, const std::string& version) 
     out.member_unless_empty("target", contents.target);
     out.member_unless_empty("tosa", contents.tosa_spec);
     out.member("bytes", contents.bytes);
+    out.member_unless_empty("sha256", contents.sha256);
     out.array("graphs", [&] {
       for (const ShownGraph& graph : contents.graphs) write(out, graph);
     });

@@ -16,7 +16,7 @@ namespace {
 
 struct ReportCommand {
   std::vector<std::string> programs;
-  std::string output;
+  std::string output, format;  // format: empty for what the name says
   ReportRequest request;
   bool target_given = false;
 };
@@ -57,9 +57,11 @@ Result<Report> written(ReportCommand& asked, const Messages& messages) {
   Callbacks callbacks;
   callbacks.message = messages;
   TOSAIC_TRY(Report made, report(asked.request, callbacks));
-  if (asked.output.empty()) return made;
-  std::string page = made.json;
-  if (!asked.output.ends_with(".json")) { TOSAIC_TRY(page, made.page()); }
+  if (asked.output.empty()) {
+    TOSAIC_TRY(made.json, made.in(asked.format));  // which is printed
+    return made;
+  }
+  TOSAIC_TRY(const std::string page, made.in(asked.format));
   TOSAIC_CHECK(outputs.write(asked.output, Bytes::copy(page.data(), page.size())));
   TOSAIC_CHECK(outputs.commit());
   return made;
@@ -97,6 +99,13 @@ void add_report(CLI::App& app, Tool& tool) {
       ->type_name("FILE")
       ->required();
   command->add_option("--output,-o", asked->output, "the page to write; NAME.json: its data")->type_name("FILE");
+  CLI::Option* format =
+      command
+          ->add_option("--format", asked->format,
+                       "instead of what FILE's name says: html, json (the data of the page), mlia-json "
+                       "(as Arm's adviser MLIA prints it)")
+          ->type_name("FORMAT")
+          ->check(one_of(report_formats()));
   CLI::Option* target = command
                             ->add_option("--target,-t", asked->request.compile.target,
                                          "what to compile a .pt2 for, e.g. tosa-int or ethos-u55-128")
@@ -113,10 +122,12 @@ void add_report(CLI::App& app, Tool& tool) {
       "  tosaic report digits.pte -o digits.html\n"
       "  tosaic report digits.pt2 --target ethos-u55-128 --calibrate digits_samples.npz -o digits.html\n"
       "  tosaic run digits.pte --profile --json > times.json\n"
-      "  tosaic report digits.pte --profile times.json -o digits.html");
+      "  tosaic report digits.pte --profile times.json -o digits.html\n"
+      "  tosaic report digits.pt2 --target ethos-u55-128 --format mlia-json -o digits.json");
   command->callback([=, &tool] {
     tool.action = [=, &tool] {
-      if (asked->output.empty() && !tool.json)
+      if (format->empty()) asked->format = asked->output.empty() || asked->output.ends_with(".json") ? "json" : "html";
+      if (asked->output.empty() && !tool.json && format->empty())
         return tool.fail(error("usage.missing", "tosaic report has no output")
                              .hint("-o FILE.html writes the page, --json prints its data"));
       asked->target_given = target->count() > 0;
@@ -125,7 +136,7 @@ void add_report(CLI::App& app, Tool& tool) {
         return tool.fail(known.error());
       const auto made = written(*asked, tool.sink());
       if (!made.ok()) return tool.fail(made.error());
-      if (tool.json)
+      if (tool.json || asked->output.empty())
         tool.output += made->json + "\n";
       else if (!tool.quiet)
         tool.print("{} -> {}\n", made->name, asked->output);

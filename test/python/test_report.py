@@ -42,6 +42,9 @@ def test_it_is_written(artifact, tmp_path):
     page = artifact.report(tmp_path / "net.html")
     assert (tmp_path / "net.html").read_text() == page
     assert json.loads(artifact.report(str(tmp_path / "net.json")))["command"] == "report"
+    assert json.loads(artifact.report(format="mlia-json"))["target"]["profile_name"] == "tosa-int"
+    with pytest.raises(tosaic.Error, match="report.format"):
+        artifact.report(format="pdf")
     with pytest.raises(tosaic.Error, match="file.write"):
         artifact.report(tmp_path / "missing" / "net.html")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data behind a report: real programs, what other commands say of them, and files that are refused."""
+import hashlib
 import json
 import re
 import subprocess
@@ -70,6 +71,44 @@ def test_an_npu(run):
     assert known > 0.8 * estimate["cycles"], "cycles of operators that the graph does not have"
 
 
+def test_mlias_json(run, tmp_path):
+    """Against the manifest; against MLIA's own schema and rules: test/versions/test_mlia.py."""
+    asked = ["report", MODEL, "--target", "ethos-u55-128", *COMPILED]
+    found, report = (json.loads(run(*asked, *form)) for form in (["--format", "mlia-json"], ["--json"]))
+    assert found["schema_version"] == "1.2.0" and found["model"] == {
+        "name": "digits.pt2", "format": "pt2", "hash": hashlib.sha256(MODEL.read_bytes()).hexdigest(), "size_bytes": MODEL.stat().st_size}
+    assert report["sha256"] == found["model"]["hash"]
+    npu, = found["target"]["components"]
+    assert npu == {"type": "npu", "family": "ethos-u", "model": "u55", "variant": "128"}
+    compatibility, performance = found["results"]
+    exported = report["manifest"]["exported"]
+    assert [(c["entity_id"], c["status"] == "pass") for c in compatibility["checks"]] == [
+        (f"source_operator/{n['name']}", n["taken"]) for n in exported]
+    outside = {f"source_operator/{n['name']}": n["reason"] for n in exported if not n["taken"]}
+    assert {c["entity_id"]: c["details"]["reasons"][0]["detail"] for c in compatibility["checks"] if c["status"] != "pass"} == outside
+    assert compatibility["status"] == ("partial" if outside else "ok")
+    estimate, = report["manifest"]["estimates"]
+    metrics = {m["name"]: m.get("value") for m in performance["metrics"]}
+    assert len(metrics) == len(performance["metrics"]) and metrics["total_cycles"] == estimate["cycles"]
+    assert metrics["inference_time"] == pytest.approx(1e3 / estimate["inferences_per_second"])
+    assert metrics["peak_activation_memory"] == max(layer["staging_bytes"] for layer in estimate["layers"])
+    cycles = [next(m["value"] for m in b["metrics"] if m["name"] == "op_cycles") for b in performance["breakdowns"]]
+    assert cycles == [layer["cycles"] for layer in estimate["layers"]]
+    entities = {e["id"]: e for e in performance["entities"]}
+    parents = [p for b in performance["breakdowns"] for p in entities[b["entity_id"]].get("parent_ids", [])]
+    assert parents and all(p in entities for p in parents)
+
+    # Of a compiled file with its manifest it says the same; alone that file does not know.
+    run("compile", *asked[1:], "-o", "m.pte", "--report", "compiled.json", "-q")
+    run("report", "m.pte", "--manifest", "compiled.json", "--format", "mlia-json", "-o", "advice.json", "-q")
+    again = json.loads((tmp_path / "advice.json").read_text())
+    assert again["results"] == [{**compatibility}, {**performance, "metrics": again["results"][1]["metrics"]}]
+    assert again["model"]["format"] == "pte" and again["model"]["hash"] == hashlib.sha256((tmp_path / "m.pte").read_bytes()).hexdigest()
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "m.pte").rename(tmp_path / "moved" / "alone.pte")
+    assert "report.no-manifest" in run("report", "moved/alone.pte", "--format", "mlia-json", code=1)
+
+
 def test_a_compiled_file_and_what_others_know_of_it(run, tmp_path):
     run("compile", MODEL, "--target", "ethos-u55-128", *COMPILED, "-o", "m.pte", "--report", "m.json", "-q")
     alone = json.loads(run("report", "m.pte", "--json"))
@@ -128,7 +167,7 @@ def test_size_of_a_page(run, request, tmp_path):
 
 def test_the_page_lists_every_member(run, tmp_path):
     """docs/report.md has each member of the JSON, and no other."""
-    listed = set(re.findall(r'`"([a-z_]+)"`', (ROOT / "docs/report.md").read_text().split("## The data")[1]))
+    listed = set(re.findall(r'`"([a-z0-9_]+)"`', (ROOT / "docs/report.md").read_text().split("## The data")[1]))
     run("compile", MODEL, "--target", "tosa-int", *COMPILED, "-o", "t.pte", "-q")
     found = set()
     for report in (run("report", MODEL, "--target", "ethos-u55-128", *COMPILED, "--json"), run("report", "t.pte", "--json")):

@@ -104,7 +104,7 @@ def try_viewers(version: str, write: bool) -> tuple[Environment, str]:
 
 
 def try_mlia(version: str, write: bool) -> tuple[Environment, str]:
-    environment = Environment(f"mlia-{version}", f"mlia-ethos-u=={version}", "ethos-u-vela==5.1.0", "pytest",
+    environment = Environment(f"mlia-{version}", f"mlia-ethos-u=={version}", "ethos-u-vela==5.1.0", "pytest", "jsonschema",
                               without_dependencies=(wheel(), str(ROOT / "python" / "mlia")))
     environment.see_peers()
     return environment, environment.pytest("test/versions/test_mlia.py")

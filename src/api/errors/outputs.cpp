@@ -54,7 +54,10 @@ ErrorFamily report() {
       "digits.npy: error[report.unknown-format]: digits.npy is none of .pte, .bpte, .tosa, .vgf and .pt2, nor a "
       "report's JSON",
       {
+          {"format", "there is no such format of a report"},
           {"json", "a file is not what the named command prints as JSON", "give what that command prints with --json"},
+          {"no-manifest", "MLIA's JSON tells where each node runs, and a compiled file does not say it",
+           "give --manifest FILE, which `tosaic compile --report FILE` wrote, or the .pt2 and --target"},
           {"unknown-format", "the file is none that a report is made of",
            "give a .pte, .bpte, .tosa or .vgf, or a .pt2 and --target"},
       }};
