@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._text import preformatted
 
 if TYPE_CHECKING:
     import pandas
@@ -62,6 +63,4 @@ class Comparison:
         return self.text()
 
     def _repr_html_(self) -> str:
-        import html  # takes its time
-
-        return f"<pre>{html.escape(self.text())}</pre>"
+        return preformatted(self.text())

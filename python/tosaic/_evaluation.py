@@ -16,6 +16,7 @@ from ._errors import CompileWarning, Error, tell
 from ._program import Program
 from ._progress import bar_for
 from ._tensors import Described, describe
+from ._text import preformatted
 
 if TYPE_CHECKING:
     import pandas
@@ -98,9 +99,7 @@ class Evaluation:
         return self.text()
 
     def _repr_html_(self) -> str:
-        import html  # takes its time
-
-        return f"<pre>{html.escape(self.text())}</pre>"
+        return preformatted(self.text())
 
 
 def evaluate(session: Session, floats: Session | None, program: Program, dataset: Any, metric: Callable[..., Any] | None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities as people read them."""
+"""Quantities and texts as people read them."""
 
 from __future__ import annotations
 
@@ -11,3 +11,10 @@ def size_text(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return ""
+
+
+def preformatted(text: str) -> str:
+    """A table of text as a notebook shows it: HTML, with its columns in line."""
+    from html import escape  # takes its time
+
+    return f"<pre>{escape(text)}</pre>"

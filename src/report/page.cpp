@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/diagnostic.h"
+#include "base/html_text.h"
 
 namespace tosaic::reporting {
 
@@ -42,19 +43,6 @@ std::string inside_script(std::string_view json) {
   return out;
 }
 
-std::string inside_html(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 }  // namespace
 
 Result<std::string> page_of(std::string_view json, std::string_view title) {
@@ -64,7 +52,7 @@ Result<std::string> page_of(std::string_view json, std::string_view title) {
   if (at_title == page.npos || at_data == page.npos || at_data < at_title)
     return internal_error("the page of the report has no place for its data");
   const std::size_t after_title = at_title + title_mark.size();
-  return page.substr(0, at_title) + inside_html(title) + page.substr(after_title, at_data - after_title) +
+  return page.substr(0, at_title) + html_text(title) + page.substr(after_title, at_data - after_title) +
          inside_script(json) + page.substr(at_data + data_mark.size());
 }
 

@@ -2,23 +2,12 @@
 // A sweep as one page without a network: a table that sorts and filters.
 #include <fmt/format.h>
 
+#include "base/html_text.h"
 #include "base/printable.h"
 #include "sweep/columns.h"
 
 namespace tosaic {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += c;
-    }
-  return safe;
-}
 
 constexpr std::string_view style = R"(
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
@@ -74,7 +63,7 @@ std::string sweep_html(const std::string& model, const std::vector<SweepRow>& ro
   std::string head, body;
   for (const sweeps::Column* column : columns)
     head += fmt::format("<th{}><button>{}</button></th>", column->number ? " class=\"number\"" : "",
-                        escaped(column->title));
+                        html_text(column->title));
   for (const SweepRow& row : rows) {
     body += row.best ? "<tr class=\"best\">" : "<tr>";
     for (const sweeps::Column* column : columns)
@@ -82,10 +71,10 @@ std::string sweep_html(const std::string& model, const std::vector<SweepRow>& ro
                           column->number             ? " class=\"number\""
                           : column->key == "problem" ? " class=\"problem\""
                                                      : "",
-                          escaped(sortable(column->exact(row))), escaped(column->shown(row)));
+                          html_text(sortable(column->exact(row))), html_text(column->shown(row)));
     body += "</tr>\n";
   }
-  const std::string name = escaped(printable(model));
+  const std::string name = html_text(printable(model));
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}: sweep</title>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>{1}</style></head><body>\n"
