@@ -46,6 +46,47 @@ def test_events_have_the_models_nodes(target, tmp_path):
     assert told and told <= handles
 
 
+@pytest.mark.parametrize("target", ["tosa-fp", "tosa-int", "ethos-u55-128"])
+def test_the_numeric_gap_to_the_exported_program(target, tmp_path):
+    import tosaic.executorch.runtime
+    from executorch.devtools import Inspector
+
+    model, calibration = Small().eval(), None if target == "tosa-fp" else [EXAMPLE[0]]
+    artifact = tosaic.compile(model, EXAMPLE, target, calibration=calibration)
+    etrecord(artifact, for_gap=True).save(str(tmp_path / "record.bin"))
+    program = tosaic.executorch.runtime.load_program(artifact.pte, enable_etdump=True, debug_buffer_size=1 << 20)
+    program.load_method("forward").execute(list(EXAMPLE))
+    program.write_etdump_result_to_file(str(tmp_path / "dump.etdp"), str(tmp_path / "debug.bin"))
+    inspector = Inspector(etdump_path=str(tmp_path / "dump.etdp"), etrecord=str(tmp_path / "record.bin"),
+                          debug_buffer_path=str(tmp_path / "debug.bin"))
+    gaps = inspector.calculate_numeric_gap("SNR")
+    assert len(gaps) == 1 and all(gap[0] > (80 if target == "tosa-fp" else 15) for gap in gaps["gap"]), gaps
+
+
+class Written(torch.nn.Module):
+    """Writes a state and an input."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(4))
+
+    def forward(self, x, y):
+        self.count.add_(x)
+        y.mul_(2)
+        return self.count + y, x - y
+
+
+def test_references_of_cases():
+    x, y = torch.tensor([1.0, 2, 3, 4]), torch.ones(4)
+    artifact = tosaic.compile(Written(), (x, y), "tosa-fp")
+    for record, count in ((etrecord(artifact), 1), (etrecord(artifact, cases=[(x, y), (2 * x, y)]), 2)):
+        assert [i.tolist() for i in record._representative_inputs] == [x.tolist(), y.tolist()]
+        references = record._reference_outputs["forward"]
+        wanted = [[2 * y, n * x + 2 * y, n * x - 2 * y] for n in (1, 2)][:count]
+        assert [[o.tolist() for o in case] for case in references] == [[o.tolist() for o in case] for case in wanted]
+    assert y.tolist() == [1] * 4 and artifact._program._exported.state_dict["count"].tolist() == [0] * 4
+
+
 class Chosen(torch.nn.Module):
     """U55 neither compares nor selects."""
 
