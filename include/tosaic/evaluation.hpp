@@ -27,6 +27,9 @@ struct LabelledSample {
   // that row does not count. Empty: there are none.
   std::vector<std::int64_t> labels;
   std::string name;  // for people: "cats/12.npy"
+  // What the program in floats gives for it, where somebody ran it before: real numbers. Empty: it is run, if there is
+  // one.
+  std::vector<Output> floats = {};
 };
 // A data set, read as it is used.
 struct LabelledData {
@@ -91,8 +94,9 @@ struct Evaluated {
 };
 
 // `session` and `floats` (or null) are cloned, one for each worker: load them with threads = 1. Samples are
-// independent: states are reset between them. Inputs change their width where a session takes other floats or
-// integers, and are quantised where it says a scale. Errors: evaluate.nothing (no sample), evaluate.labels, run.*.
+// independent: states are reset between them. A sample that brings what floats give is not run in floats. Inputs change
+// their width where a session takes other floats or integers, and are quantised where it says a scale. Errors:
+// evaluate.nothing (no sample), evaluate.labels, run.*.
 TOSAIC_API Result<Evaluated> evaluate(const Session& session, const Session* floats, const LabelledData& samples,
                                       const EvaluateOptions& options = {});
 // A table for people, and an object with all of it.

@@ -47,6 +47,15 @@ TOSAIC_API std::vector<TensorInfo> tensor_inputs(const Program& program);
 TOSAIC_API Result<SweepData> sweep_data(const Program& program, const SampleSource& calibration,
                                         const LabelledData& evaluation = {}, std::size_t limit = 0);
 
+struct SweepHow {
+  int jobs = 0;  // points at once; 0: as many as there are cores
+  std::function<void(std::size_t done, std::size_t total)> progress;
+  std::function<bool()> cancelled;
+};
+// Runs the program in floats on every sample of `evaluation`, and keeps what it gives with the samples, up to half a
+// gigabyte, so that no point has to run it. What fails is left to the points, whose problem it then is.
+TOSAIC_API void run_floats(const Program& program, SweepData& data, const SweepHow& how = {});
+
 // What became of one point. What is not known of a target has no value.
 struct SweepRow {
   std::string target, precision, memory_mode;
@@ -69,11 +78,6 @@ TOSAIC_API SweepRow measure_point(const Program& program, const SweepPoint& poin
                                   const std::function<bool()>& cancelled = {});
 TOSAIC_API void mark_best(std::vector<SweepRow>& rows);
 
-struct SweepHow {
-  int jobs = 0;  // points at once; 0: as many as there are cores
-  std::function<void(std::size_t done, std::size_t total)> progress;
-  std::function<bool()> cancelled;
-};
 // All points, in their order, the best marked. Errors: run.cancelled.
 TOSAIC_API Result<std::vector<SweepRow>> sweep(const Program& program, const std::vector<SweepPoint>& points,
                                                const SweepData& data, const SweepHow& how = {});

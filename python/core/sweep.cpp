@@ -15,13 +15,22 @@ using RowState = std::tuple<std::string, std::string, std::string, std::string, 
 
 using TensorState = std::tuple<std::string, std::vector<std::int64_t>, nb::bytes>;
 using SampleState = std::vector<TensorState>;
-using LabelledState = std::tuple<SampleState, std::vector<std::int64_t>, std::string>;
+using LabelledState = std::tuple<SampleState, std::vector<std::int64_t>, std::string, SampleState>;
 using DataState = std::tuple<std::vector<SampleState>, std::vector<LabelledState>>;
 
 SampleState state_of(const std::vector<OwnedTensor>& sample) {
   SampleState state;
   for (const OwnedTensor& t : sample) state.emplace_back(std::string(name_of(t.dtype)), t.sizes, bytes_of(t.data));
   return state;
+}
+// What floats give. A sample whose results are not all tensors goes without: then it is run.
+SampleState state_of(const std::vector<Output>& floats) {
+  std::vector<OwnedTensor> tensors;
+  for (const Output& output : floats) {
+    if (!output.tensor) return {};
+    tensors.push_back(*output.tensor);
+  }
+  return state_of(tensors);
 }
 std::vector<OwnedTensor> sample_of(const SampleState& state) {
   std::vector<OwnedTensor> sample;
@@ -110,14 +119,17 @@ void bind_sweep(nb::module_& m) {
              DataState state;
              for (const auto& sample : data.calibration) std::get<0>(state).push_back(state_of(sample));
              for (const LabelledSample& s : data.evaluation)
-               std::get<1>(state).emplace_back(state_of(s.inputs), s.labels, s.name);
+               std::get<1>(state).emplace_back(state_of(s.inputs), s.labels, s.name, state_of(s.floats));
              return state;
            })
       .def("__setstate__", [](SweepData& data, const DataState& state) {
         new (&data) SweepData();
         for (const SampleState& sample : std::get<0>(state)) data.calibration.push_back(sample_of(sample));
-        for (const auto& [sample, labels, name] : std::get<1>(state))
+        for (const auto& [sample, labels, name, floats] : std::get<1>(state)) {
           data.evaluation.push_back({sample_of(sample), labels, name});
+          for (OwnedTensor& tensor : sample_of(floats))
+            data.evaluation.back().floats.push_back({std::move(tensor), {}});
+        }
       });
   m.def(
       "sweep_data",
@@ -135,6 +147,13 @@ void bind_sweep(nb::module_& m) {
           "collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | "
           "None]], list[int], str]] | str | None, labels: str, limit: int) -> tuple[SweepData, list[Diagnostic]]"),
       "Dense samples copied into memory, or read from files, and what was said.");
+  m.def(
+      "run_floats",
+      [](const Program& program, SweepData data) {
+        unlocked([&] { run_floats(program, data); });
+        return data;
+      },
+      nb::arg("program"), nb::arg("data"), "The data, with what floats give for each sample.");
   m.def(
       "measure_point",
       [](const Program& program, const SweepPoint& point, const SweepData& data) {

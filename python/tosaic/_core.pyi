@@ -592,14 +592,17 @@ def sweep_points(targets: Sequence[str], precisions: Sequence[str], memory_modes
 class SweepData:
     """Samples in memory."""
 
-    def __getstate__(self) -> tuple[list[list[tuple[str, list[int], bytes]]], list[tuple[list[tuple[str, list[int], bytes]], list[int], str]]]: ...
+    def __getstate__(self) -> tuple[list[list[tuple[str, list[int], bytes]]], list[tuple[list[tuple[str, list[int], bytes]], list[int], str, list[tuple[str, list[int], bytes]]]]]: ...
 
-    def __setstate__(self, arg: tuple[Sequence[Sequence[tuple[str, Sequence[int], bytes]]], Sequence[tuple[Sequence[tuple[str, Sequence[int], bytes]], Sequence[int], str]]], /) -> None: ...
+    def __setstate__(self, arg: tuple[Sequence[Sequence[tuple[str, Sequence[int], bytes]]], Sequence[tuple[Sequence[tuple[str, Sequence[int], bytes]], Sequence[int], str, Sequence[tuple[str, Sequence[int], bytes]]]]], /) -> None: ...
 
 def sweep_data(program: Program, calibration: Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str | None, evaluation: Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]], list[int], str]] | str | None, labels: str, limit: int) -> tuple[SweepData, list[Diagnostic]]:
     """
     Dense samples copied into memory, or read from files, and what was said.
     """
+
+def run_floats(program: Program, data: SweepData) -> SweepData:
+    """The data, with what floats give for each sample."""
 
 def measure_point(program: Program, point: SweepPoint, data: SweepData) -> SweepRow:
     """Compiled and run here."""

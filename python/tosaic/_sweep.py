@@ -18,6 +18,7 @@ from ._options import options_of
 from ._program import Program
 from ._progress import bar_for
 from ._tensors import Described
+from ._text import preformatted
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -73,9 +74,7 @@ class Sweep:
         return self.text()
 
     def _repr_html_(self) -> str:
-        import html  # takes its time
-
-        return f"<pre>{html.escape(self.text())}</pre>"
+        return preformatted(self.text())
 
 
 def sweep(model: Any, example_inputs: Any = None, *, targets: Sequence[str] | str = (), precisions: Sequence[str] | str = (),
@@ -111,6 +110,7 @@ def sweep(model: Any, example_inputs: Any = None, *, targets: Sequence[str] | st
     data, said = _core.sweep_data(program._core, _samples(calibration, program), _evaluated(evaluation, labels, program),
                                   os.fspath(labels) if isinstance(labels, (str, os.PathLike)) else "", limit)
     tell(said)
+    data = _core.run_floats(program._core, data)
     rows: list[Any] = [None] * len(points)
     with bar_for(progress) as bar, _Workers(executor) as workers:
         held = program if executor is None else _file_of(model, program)

@@ -68,6 +68,7 @@ class Evaluating {
   }
   std::optional<Diagnostic>& problem() { return problem_; }
   const ScoreSum& sum() const { return sum_; }
+  bool with_floats() const { return !without_floats_; }  // of every sample
   void write_times(Evaluated& to) const {
     to.run_seconds = median(seconds_);
     to.floats_run_seconds = median(floats_seconds_);
@@ -101,7 +102,11 @@ class Evaluating {
     TOSAIC_TRY(const Ran got, run_on(pair.session, sample));
     Ran wanted;
     std::optional<Results> floats;
-    if (pair.floats) {
+    const std::vector<Argument> plain(sample.floats.size());  // described by nothing: real numbers
+    if (!sample.floats.empty()) {
+      wanted.outputs = sample.floats;
+      floats = Results{wanted.outputs, plain};
+    } else if (pair.floats) {
       TOSAIC_TRY(wanted, run_on(*pair.floats, sample));
       floats = Results{wanted.outputs, pair.floats->outputs()};
     }
@@ -109,7 +114,8 @@ class Evaluating {
     const std::lock_guard held(counting_);
     sum_.add(number, sample.name, std::move(score));
     seconds_.push_back(got.seconds);
-    if (pair.floats) floats_seconds_.push_back(wanted.seconds);
+    if (pair.floats && sample.floats.empty()) floats_seconds_.push_back(wanted.seconds);
+    without_floats_ |= !floats;
     if (options_.each) options_.each(number, got.outputs, wanted.outputs);
     const std::size_t expected =
         options_.limit && samples_.expected > options_.limit ? options_.limit : samples_.expected;
@@ -124,6 +130,7 @@ class Evaluating {
   std::size_t taken_ = 0;
   std::optional<Diagnostic> problem_;
   ScoreSum sum_;
+  bool without_floats_ = false;
   std::vector<double> seconds_, floats_seconds_;
 };
 
@@ -162,7 +169,7 @@ Result<Evaluated> evaluate_all(const Session& session, const Session* floats, co
   found.device = session.device();
   found.workers = static_cast<int>(workers);
   if (samples.skipped) found.skipped = samples.skipped();
-  evaluating.sum().write(found, session.outputs(), floats != nullptr, options.worst);
+  evaluating.sum().write(found, session.outputs(), evaluating.with_floats(), options.worst);
   evaluating.write_times(found);
   return found;
 }

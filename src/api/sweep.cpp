@@ -7,6 +7,7 @@
 #include <atomic>
 #include <charconv>
 #include <mutex>
+#include <ranges>
 
 #include "api/artifact.h"
 #include "api/guard.h"
@@ -162,31 +163,73 @@ void add_memory(const Artifact& artifact, SweepRow& row) {
   row.sram_bytes = added("ram");
 }
 
+SessionOptions one_thread(const Program& program) {
+  SessionOptions options;
+  options.threads = 1;
+  options.method = program.methods().at(0).name;
+  return options;
+}
+
+// The samples to run: those of the data set, or the first of the calibration.
+std::vector<LabelledSample> samples_in(const SweepData& data) {
+  if (!data.evaluation.empty()) return data.evaluation;
+  std::vector<LabelledSample> samples;
+  for (const auto& inputs : data.calibration | std::views::take(8))
+    samples.push_back({inputs, {}, fmt::format("sample {}", samples.size())});
+  return samples;
+}
+LabelledData one_by_one(const std::vector<LabelledSample>& samples) {
+  return {[&samples, at = std::size_t{0}](LabelledSample& sample) mutable -> Result<bool> {
+            if (at == samples.size()) return false;
+            sample = samples[at++];
+            return true;
+          },
+          samples.size()};
+}
+
+// Real numbers, so that nothing else has to be known of them.
+bool says_real_numbers(const Session& session) {
+  return std::ranges::all_of(session.outputs(), [](const Argument& a) { return !a.tensor || a.tensor->scale.empty(); });
+}
+std::size_t bytes_of(const std::vector<Output>& outputs) {
+  std::size_t bytes = 0;
+  for (const Output& o : outputs) bytes += o.tensor ? o.tensor->data.size() : 0;
+  return bytes;
+}
+
+// As run_floats, which says what its failures mean.
+Status keep_floats(const Program& program, SweepData& data, const SweepHow& how) {
+  std::vector<LabelledSample> samples = samples_in(data), unlabelled = samples;
+  for (LabelledSample& sample : unlabelled) sample.labels.clear();  // whether they fit is the points' question
+  TOSAIC_TRY(const Session session, Session::load(program, one_thread(program)));
+  if (!says_real_numbers(session)) return {};
+  constexpr std::size_t most_bytes = std::size_t{1} << 29;
+  std::size_t bytes = 0;
+  EvaluateOptions options;
+  options.workers = how.jobs;
+  options.worst = 0;
+  options.cancelled = how.cancelled;
+  options.each = [&](std::size_t sample, const std::vector<Output>& outputs, const std::vector<Output>&) {
+    if (bytes += bytes_of(outputs); bytes <= most_bytes) samples[sample].floats = outputs;
+  };
+  TOSAIC_CHECK(evaluate(session, nullptr, one_by_one(unlabelled), options));
+  data.evaluation = std::move(samples);
+  return {};
+}
+
 Result<Evaluated> run_against_floats(const Program& program, const Artifact& artifact, const SweepData& data,
                                      const std::function<bool()>& cancelled) {
-  SessionOptions one_thread;
-  one_thread.threads = 1;
-  one_thread.method = program.methods().at(0).name;
-  TOSAIC_TRY(const Session session, Session::load(artifact, one_thread));
-  TOSAIC_TRY(const Session floats, Session::load(program, one_thread));
-  LabelledData samples;
-  std::size_t at = 0;
-  samples.next = [&](LabelledSample& sample) -> Result<bool> {
-    if (!data.evaluation.empty()) {
-      if (at == data.evaluation.size()) return false;
-      sample = data.evaluation[at++];
-      return true;
-    }
-    if (at == std::min<std::size_t>(data.calibration.size(), 8)) return false;
-    sample = {data.calibration[at], {}, fmt::format("sample {}", at)};
-    ++at;
-    return true;
-  };
+  TOSAIC_TRY(const Session session, Session::load(artifact, one_thread(program)));
+  const std::vector<LabelledSample> samples = samples_in(data);
+  std::optional<Session> floats;  // for those that nobody ran before
+  if (std::ranges::any_of(samples, [](const LabelledSample& s) { return s.floats.empty(); })) {
+    TOSAIC_TRY(floats, Session::load(program, one_thread(program)));
+  }
   EvaluateOptions how;
   how.workers = 1;
   how.worst = 0;
   how.cancelled = cancelled;
-  return evaluate(session, &floats, samples, how);
+  return evaluate(session, floats ? &*floats : nullptr, one_by_one(samples), how);
 }
 
 void add_accuracy(const Program& program, const Artifact& artifact, const SweepData& data,
@@ -285,6 +328,10 @@ Result<SweepData> sweep_data(const Program& program, const SampleSource& calibra
   });
 }
 
+void run_floats(const Program& program, SweepData& data, const SweepHow& how) {
+  (void)guarded(program.name(), [&] { return keep_floats(program, data, how); });
+}
+
 SweepRow measure_point(const Program& program, const SweepPoint& point, const SweepData& data,
                        const std::function<bool()>& cancelled) {
   SweepRow row;
@@ -314,10 +361,13 @@ Result<std::vector<SweepRow>> sweep(const Program& program, const std::vector<Sw
       if (!ended && how.cancelled && how.cancelled()) ended = true;
       return ended.load();
     };
+    SweepData with_floats = data;
+    run_floats(program, with_floats, {how.jobs, {}, cancelled});
     ThreadPool pool(static_cast<int>(std::clamp<std::size_t>(points.size(), 1, jobs)));
     pool.run(static_cast<std::int64_t>(points.size()), [&](std::int64_t i, int) {
       if (cancelled()) return;
-      rows[static_cast<std::size_t>(i)] = measure_point(program, points[static_cast<std::size_t>(i)], data, cancelled);
+      rows[static_cast<std::size_t>(i)] =
+          measure_point(program, points[static_cast<std::size_t>(i)], with_floats, cancelled);
       const std::lock_guard held(telling);
       if (how.progress) how.progress(++done, points.size());
     });

@@ -65,6 +65,28 @@ def test_points_rows_and_data_are_values(net):
     assert pickle.loads(pickle.dumps(data)).__getstate__() == data.__getstate__()
 
 
+def test_floats_are_run_once(net):
+    """What floats give goes with the samples to every point: the same figures, without running them again."""
+    model, samples = net
+    program = tosaic.Program.of(model, samples[0])
+    point = tosaic._core.sweep_points(["cortex-m55"], ["int8"], [], {})[0]
+    data, _ = tosaic._core.sweep_data(program._core, tosaic._sweep._samples(samples, program), None, "", 0)
+    kept = tosaic._core.run_floats(program._core, data)
+    calibration, evaluation = kept.__getstate__()
+    for sample, (_, _, _, (output,)) in zip(samples, evaluation, strict=True):
+        got = torch.frombuffer(bytearray(output[2]), dtype=torch.float32)
+        torch.testing.assert_close(got, model(sample).flatten(), rtol=1e-4, atol=1e-5)
+
+    def figures(of):
+        row = tosaic._core.measure_point(program._core, point, of)
+        return row.__getstate__()[:5], row.__getstate__()[5][:7]  # without the seconds
+    assert figures(kept) == figures(data) and figures(data)[1][4] > 20
+    others = [(inputs, labels, name, evaluation[i - 1][3]) for i, (inputs, labels, name, _) in enumerate(evaluation)]
+    swapped = tosaic._core.SweepData.__new__(tosaic._core.SweepData)
+    swapped.__setstate__((calibration, others))
+    assert figures(swapped)[1][4] < 10, "floats were run, although the samples had what they give"
+
+
 def test_bad_questions(net):
     for question, code in ((dict(targets="ethos-u99"), "target.unknown"), (dict(precisions=["int3"]), "sweep.precision"),
                            (dict(evaluation=3), "evaluate.data"), (dict(calibration="none.npz"), "file.missing")):
