@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ETRecords of compiled programs, in ExecuTorch's Inspector: events in delegates and outside bear the model's nodes."""
+"""ETRecords of compiled programs (docs/executorch.md), in ExecuTorch's Inspector: events in delegates and outside bear the model's nodes."""
 import pytest
 import torch
 
