@@ -3,10 +3,15 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# Which programs a library serves: before 1.0 those of its minor version, as find_package's answer below.
+set(TOSAIC_SOVERSION ${PROJECT_VERSION_MAJOR})
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(TOSAIC_SOVERSION 0.${PROJECT_VERSION_MINOR})
+endif()
 add_library(tosaic_shared SHARED ${CMAKE_SOURCE_DIR}/cmake/empty.cpp)
 # The NPU as a device has users outside only.
 link_whole(tosaic_shared tosaic_api tosaic_ethosu_device)
-set_target_properties(tosaic_shared PROPERTIES OUTPUT_NAME tosaic VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+set_target_properties(tosaic_shared PROPERTIES OUTPUT_NAME tosaic VERSION ${PROJECT_VERSION} SOVERSION ${TOSAIC_SOVERSION})
 
 # One archive of all folders' archives, for programs that want no shared library.
 get_property(parts GLOBAL PROPERTY TOSAIC_LIBRARIES)
