@@ -43,7 +43,8 @@ if(APPLE)
 endif()
 add_library(ZLIB::ZLIB ALIAS vendored_zlib)
 vendor_folder(folder libmd)
-file(WRITE ${CMAKE_BINARY_DIR}/vendor/config.h "#define HAVE_UNISTD_H 1\n")  # of libmd: all that these files ask of it
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/vendor/config.h CONTENT "#define HAVE_UNISTD_H 1
+")  # of libmd: all that these files ask of it
 vendor_library(md ${folder} FILES src/sha2.c src/sha256hl.c INCLUDE include src)
 target_include_directories(vendored_md PRIVATE ${CMAKE_BINARY_DIR}/vendor)
 if(APPLE OR WIN32)

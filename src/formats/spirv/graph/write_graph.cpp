@@ -69,8 +69,8 @@ class Writer {
       return error("spirv.dynamic", fmt::format("tensor '{}' has shape [{}], but a graph for Vulkan has fixed shapes",
                                                 value.name, to_string(value.type.shape)));
     if (value.type.dtype == DType::f64 || value.type.dtype == DType::i64)
-      return error("spirv.type",
-                   fmt::format("tensor '{}' is {}, which VGF files do not have", value.name, name_of(value.type.dtype)));
+      return error("spirv.type", fmt::format("tensor '{}' is {}, which VGF files do not have", value.name,
+                                             name_of(value.type.dtype)));
     for (std::int64_t d : value.type.shape.sizes())
       if (d > 0xffffffffll)
         return error("spirv.type", fmt::format("tensor '{}' has a dim of {}, above 32 bits", value.name, d));
