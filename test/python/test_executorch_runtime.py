@@ -63,3 +63,32 @@ def test_a_method_holds_the_program_whose_bytes_it_reads():
     del method
     gc.collect()
     assert held() is None
+
+
+@pytest.mark.parametrize("version, good", [("0.9.0", False), ("{}0.0", False), ("{}.99", True)])
+def test_another_executorch_is_named(version, good, monkeypatch):
+    """ExecuTorch's backend interface is another class in each minor version."""
+    from tosaic.executorch import runtime
+
+    minor = runtime._built_for(runtime.plugin)
+    version = version.format(minor)
+    monkeypatch.setattr(runtime.importlib.metadata, "version", lambda name: {"executorch": version}[name])
+    if good:
+        assert runtime._load()[0] == runtime.plugin
+        return
+    with pytest.raises(ImportError) as refused:
+        runtime._load()
+    said = str(refused.value)
+    assert f"is built for ExecuTorch {minor}, and {version} is installed" in said
+    assert f"pip install 'executorch=={minor}.*'" in said and "make plugin" in said
+
+
+def test_no_executorch(monkeypatch):
+    from tosaic.executorch import runtime
+
+    def version(name):
+        raise runtime.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(runtime.importlib.metadata, "version", version)
+    with pytest.raises(ImportError, match="ExecuTorch is not installed.*pip install 'executorch=="):
+        runtime._load()
