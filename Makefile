@@ -11,7 +11,7 @@ PYTHON ?= .venv/bin/python
 STAMPS := build/.stamps
 TOSAIC := build/release/bin/tosaic
 
-.PHONY: help demo docs docs-test-env build device cmsis-pack qemu-npu test test-fresh dist test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files zig matrix errors pages models quick-models python-env zoo-env tosa-draft-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
+.PHONY: help demo docs docs-test-env build device cmsis-pack qemu-npu test test-fresh dist check-abi test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files zig matrix errors pages models quick-models python-env zoo-env tosa-draft-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -95,6 +95,11 @@ test-fresh:  ## demo and test-slice in Debian systems that have nothing, made by
 
 dist: $(STAMPS)/packages-BUILD wheel-tools  ## what a release is made of, in dist/: wheels, a tarball, a .deb (CONTRIBUTING)
 	@.ci/make-dist
+check-abi: $(STAMPS)/packages-BUILD  ## do programs that were linked with the last release's libtosaic run with this one?
+	@.ci/install-packages abigail-tools
+	@$(call build-of,tosaic_shared)
+	@.ci/check-abi build/release
+
 test-dist:  ## the files in dist/ in Debian systems that have nothing; as root
 	@.ci/test-dist $(SUITES)
 
