@@ -233,7 +233,7 @@ build/zoo-env/done: test/models/zoo_requirements.txt | venv
 zoo-env: build/zoo-env/done
 
 # The TOSA tools that know the draft of 1.1; .venv has those that ExecuTorch takes.
-$(STAMPS)/tosa-draft-env: test/conformance/draft_requirements.txt
+$(STAMPS)/tosa-draft-env: test/conformance/draft_requirements.txt | $(STAMPS)/packages-VENV
 	@/usr/bin/python3 -m venv --clear build/tosa-draft-env
 	@build/tosa-draft-env/bin/python $(PIP) -r $<
 	@mkdir -p $(@D) && touch $@

@@ -17,6 +17,14 @@ bool is_call(const tosa::Op& row) {
          std::none_of(row.outputs.begin(), row.outputs.end(), [](const tosa::Operand& o) { return o.list; });
 }
 
+// Calls are of TOSA 1.0, as targets are.
+bool is_newer(const tosa::TypeRow& types) {
+  static const tosa::Spec older = tosa::Spec::everything_in_1_0();
+  const auto has = [](tosa::Feature feature) { return older.has(feature); };
+  return (types.and_needs && !has(*types.and_needs)) ||
+         (!types.needs.empty() && std::ranges::none_of(types.needs, has));
+}
+
 // Do the operands leave the result's dtype open: are there two for the same types of everything else? Then the call
 // says it.
 bool leaves_open(const tosa::Op& row) {
@@ -28,7 +36,8 @@ bool leaves_open(const tosa::Op& row) {
   if (std::any_of(row.inputs.begin(), row.inputs.end(), is_result)) return false;
   for (const tosa::TypeRow& a : row.types)
     for (const tosa::TypeRow& b : row.types)
-      if (a.types != b.types && others(a) == others(b) && !others(a).empty()) return true;
+      if (a.types != b.types && !is_newer(a) && !is_newer(b) && others(a) == others(b) && !others(a).empty())
+        return true;
   return false;
 }
 
@@ -107,8 +116,8 @@ Vals lower_plain(Builder& b, const Call& call, const tosa::Op& row, const std::v
 
 bool takes(const tosa::Op& row, DType dtype) {
   return std::any_of(row.types.begin(), row.types.end(), [&](const tosa::TypeRow& types) {
-    return std::find(types.types.begin(), types.types.end(), std::pair{row.outputs[0].type, dtype}) !=
-           types.types.end();
+    return !is_newer(types) && std::find(types.types.begin(), types.types.end(),
+                                         std::pair{row.outputs[0].type, dtype}) != types.types.end();
   });
 }
 

@@ -133,7 +133,7 @@ OTHER = {
 }
 
 ABSENT = {
-    "MXFPOpConfig*": "block-scaled floats are TOSA 1.1's, tosaic writes TOSA 1.0",
+    "MXFPOpConfig*": "block-scaled floats, of the TOSA 1.1 draft, are not supported",
     "to_mxfp": "as of MXFPOpConfig",
     "*CompileSpec.preserve_io_quantization": "what is at a delegate's boundary is decided node by node",
     "*CompileSpec.tosa_dev_mode": "no part of TOSA is experimental in tosaic",

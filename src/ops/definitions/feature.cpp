@@ -92,7 +92,8 @@ Result<Spec> Spec::parse(std::string_view text) {
     text.remove_prefix(plus + 1);
     plus = text.find('+');
     const std::string word = lower(text.substr(0, plus));
-    auto row = std::find_if(features.begin(), features.end(), [&](const auto& r) { return !word.empty() && lower(word_of(r)) == word; });
+    auto row = std::find_if(features.begin(), features.end(),
+                            [&](const auto& r) { return !word.empty() && lower(word_of(r)) == word; });
     if (word == "8k") {
       spec.level = level_8k;
     } else if (word == "cf") {  // ExecuTorch's word

@@ -15,9 +15,7 @@ constexpr std::array<std::string_view, 3> window_names{"kernel", "stride", "pad"
 bool is_adaptive(const View& view) {
   return view.node().op == op::avg_pool2d_adaptive || view.node().op == op::max_pool2d_adaptive;
 }
-std::size_t window_operand(const View& view, std::size_t which) {
-  return view.inputs() - window_names.size() + which;
-}
+std::size_t window_operand(const View& view, std::size_t which) { return view.inputs() - window_names.size() + which; }
 
 // Both axes, without the sizes of what is slid over. `numbers` gives those of window_names.
 template <class Numbers>
@@ -37,7 +35,8 @@ std::vector<Slide> slides_of(Numbers&& numbers) {
 
 std::vector<Slide> slides_without_sizes(const View& view) {
   return slides_of([&](std::size_t which) -> std::vector<std::int64_t> {
-    if (is_adaptive(view)) return view.constant_integers(window_operand(view, which)).value_or(std::vector<std::int64_t>());
+    if (is_adaptive(view))
+      return view.constant_integers(window_operand(view, which)).value_or(std::vector<std::int64_t>());
     const Attr* attr = view.node().attrs.find(window_names[which]);
     const auto* list = attr ? std::get_if<std::vector<std::int64_t>>(attr) : nullptr;
     return list ? *list : std::vector<std::int64_t>();
@@ -54,9 +53,7 @@ Dim sized(const View& view, std::string_view attribute, std::size_t i, std::int6
 }
 }  // namespace
 
-std::vector<Slide> pool_slides(const View& view) {
-  return with_sizes(slides_without_sizes(view), view.in(0).shape);
-}
+std::vector<Slide> pool_slides(const View& view) { return with_sizes(slides_without_sizes(view), view.in(0).shape); }
 
 std::vector<Slide> pool_slides(const Run& run) {
   if (!is_adaptive(run.view)) return pool_slides(run.view);

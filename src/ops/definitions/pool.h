@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pools share: windows by kernel, stride and pad, padding never wider than the window. They are attributes, and of
-// TOSA 1.1's adaptive pools the last three operands.
-// Private to src/ops.
+// What the pools share: windows by kernel, stride and pad, padding never wider than the window. They are attributes,
+// and of TOSA 1.1's adaptive pools the last three operands. Private to src/ops.
 #pragma once
 #include "ops/definitions/window.h"
 

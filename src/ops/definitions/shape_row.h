@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on shapes (TOSA 1.1, EXT-SHAPE): the row and the loop, so that an operator's file says what happens to one size.
-// Private to src/ops.
+// Operators on shapes (TOSA 1.1, EXT-SHAPE): the row and the loop, so that an operator's file says what happens to one
+// size. Private to src/ops.
 #pragma once
 #include <optional>
 

@@ -159,7 +159,8 @@ std::string listed(const std::vector<std::string>& words) {
 
 std::string called(const Spec& spec) {
   const std::string text = spec.text();
-  return text == Spec::everything().text() ? "TOSA" : fmt::format("the target, {},", text);
+  const bool all = text == Spec::everything().text() || text == Spec::everything_in_1_0().text();
+  return all ? "TOSA" : fmt::format("the target, {},", text);
 }
 
 Check check_types(const Op& op, const View& view, const Spec& spec, const std::vector<Bound>& in,

@@ -17,8 +17,8 @@ std::vector<TensorType> infer(const View& view) {
 // TOSA 1.1 takes more types, and gives i64.
 TypeRows types() {
   using enum DType;
-  const TypeRows narrow = with(
-      integers("in", {i8}) + rows({Feature::int16}, "in", {i16}) + floats("in") + fp8s("in"), "out", i32);
+  const TypeRows narrow =
+      with(integers("in", {i8}) + rows({Feature::int16}, "in", {i16}) + floats("in") + fp8s("in"), "out", i32);
   const TypeRows wide = rows({Feature::int64}, "in", {i8, i16, i32, i64, f16, f32});
   TypeRows extended = rows({Feature::bf16}, "in", {bf16}) + fp8s("in");
   for (TypeRow& row : extended) row.and_needs = Feature::int64;
@@ -43,7 +43,8 @@ std::int64_t index_of_largest(const T* x, const AxisView& view, bool ignore) {
 Status eval(const Run& run) {
   const AxisView view = along(run.in[0].type.shape, run.view.integer("axis"));
   const DType type = run.out[0].type.dtype;
-  if (view.size > INT32_MAX && type != DType::i64) return unpredictable(run, fmt::format("an index below {} need not fit i32", view.size));
+  if (view.size > INT32_MAX && type != DType::i64)
+    return unpredictable(run, fmt::format("an index below {} need not fit i32", view.size));
   const bool ignore = ignores_nan(run.view);
   std::size_t n = 0;
   with_storage(run.in[0].type.dtype, [&]<class T>() {

@@ -29,7 +29,8 @@ TypeRows types() {
              pairs(feature, {{fp8, bf16}, {bf16, fp8}}, Feature::bf16);
   // TOSA 1.1.
   result = result + pairs(Feature::pro_fp, {{boolean, f32}, {f32, boolean}}, Feature::v1_1);
-  for (DType other : {boolean, i8, i16, i32, f16, f32}) result = result + pairs(Feature::int64, {{other, i64}, {i64, other}});
+  for (DType other : {boolean, i8, i16, i32, f16, f32})
+    result = result + pairs(Feature::int64, {{other, i64}, {i64, other}});
   result = result + pairs(Feature::int64, {{bf16, i64}, {i64, bf16}}, Feature::bf16);
   return result;
 }

@@ -3,9 +3,7 @@
 
 namespace tosaic::tosa {
 namespace {
-Size size_of(std::int64_t a, std::int64_t b) {
-  return a < 0 || b < 1 ? Size() : a / b;
-}
+Size size_of(std::int64_t a, std::int64_t b) { return a < 0 || b < 1 ? Size() : a / b; }
 }  // namespace
 
 Op tosa_div_floor_shape() {

@@ -90,7 +90,8 @@ TypeRows types() {
 std::vector<ValueId> in_1_0(extension::Definition& d) {
   std::array<ValueId, 4> operands{d.operand(0), d.operand(1), d.operand(2), d.operand(3)};
   const DType a = d.type(operands[0]).dtype, b = d.type(operands[1]).dtype, out = d.result().dtype;
-  const bool older = a == b && (!is_float(a) || a == out || (out == DType::f32 && a != DType::f8e4m3 && a != DType::f8e5m2));
+  const bool older =
+      a == b && (!is_float(a) || a == out || (out == DType::f32 && a != DType::f8e4m3 && a != DType::f8e5m2));
   if (!older)
     for (std::size_t i = 0; i < 4; ++i)
       operands[i] = i < 2 ? d.cast(operands[i], DType::f32) : d.number(DType::f32, 1, 0);

@@ -5,9 +5,7 @@
 
 namespace tosaic::tosa {
 namespace {
-Size size_of(std::int64_t a, std::int64_t b) {
-  return std::min(a, b);
-}
+Size size_of(std::int64_t a, std::int64_t b) { return std::min(a, b); }
 }  // namespace
 
 Op tosa_min_shape() {

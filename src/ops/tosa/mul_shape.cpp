@@ -9,7 +9,5 @@ Size size_of(std::int64_t a, std::int64_t b) {
 }
 }  // namespace
 
-Op tosa_mul_shape() {
-  return shape_row("mul_shape", 83, "a * b, size by size", 2, map_sizes<size_of>);
-}
+Op tosa_mul_shape() { return shape_row("mul_shape", 83, "a * b, size by size", 2, map_sizes<size_of>); }
 }  // namespace tosaic::tosa

@@ -12,7 +12,8 @@ Status eval(const Run& run) {
 
 Op tosa_reduce_max() {
   Op op = reduction_row("reduce_max", 51, "the largest of the elements along an axis",
-                        integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out") + int64s("in_out"), eval);
+                        integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out") + int64s("in_out"),
+                        eval);
   op.attrs.push_back({"nan_mode", AttrKind::nan_mode});
   op.bounds = bounds::first;
   op.moves = Moves::compared;

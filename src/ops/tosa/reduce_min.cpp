@@ -12,7 +12,8 @@ Status eval(const Run& run) {
 
 Op tosa_reduce_min() {
   Op op = reduction_row("reduce_min", 52, "the smallest of the elements along an axis",
-                        integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out") + int64s("in_out"), eval);
+                        integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out") + int64s("in_out"),
+                        eval);
   op.attrs.push_back({"nan_mode", AttrKind::nan_mode});
   op.bounds = bounds::first;
   op.moves = Moves::compared;

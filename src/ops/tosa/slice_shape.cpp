@@ -28,7 +28,8 @@ Status eval(const Run& run) {
   if (start < 0 || start > static_cast<std::int64_t>(sizes.size()) - taken)
     return unpredictable(run, fmt::format("start {} is outside a shape of {} sizes", start, sizes.size()));
   for (std::int64_t i = 0; i < taken; ++i)
-    store_integer(DType::shape, run.out[0].data, static_cast<std::size_t>(i), sizes[static_cast<std::size_t>(start + i)]);
+    store_integer(DType::shape, run.out[0].data, static_cast<std::size_t>(i),
+                  sizes[static_cast<std::size_t>(start + i)]);
   return {};
 }
 }  // namespace
