@@ -170,7 +170,10 @@ def test_graph_modules_that_are_in_one_mode():
 
 
 def test_the_overhead_over_the_core_is_small():
-    """Flattening, describing and wrapping, for one input of 602 kB: at most 20 us, the least of many."""
+    """Flattening, describing and wrapping, for one input of 602 kB: 12 us where `Tensor.detach` takes 0.6.
+
+    The bar is in calls of PyTorch, of the same moments, as machines' speeds differ; the least of many.
+    """
     class Sum(torch.nn.Module):
         def forward(self, x):
             return x.sum()
@@ -179,15 +182,14 @@ def test_the_overhead_over_the_core_is_small():
     session = tosaic.compile(Sum(), x, "tosa-fp").session(threads=1)
     description = [(x.data_ptr(), "f32", tuple(x.shape), x.stride())]
 
-    def least(body):
-        best = 1e9
-        for _ in range(300):
-            begin = time.perf_counter()
-            body()
-            best = min(best, time.perf_counter() - begin)
-        return best
+    def seconds(body):
+        begin = time.perf_counter()
+        body()
+        return time.perf_counter() - begin
 
-    assert least(lambda: session.run(x)) - least(lambda: session._core.run(description)) < 20e-6
+    bodies = [lambda: session.run(x), lambda: session._core.run(description), lambda: [x.detach() for _ in range(35)]]
+    whole, core, bar = (min(each) for each in zip(*([seconds(body) for body in bodies] for _ in range(1000))))
+    assert whole - core < bar
 
 
 @pytest.mark.parametrize("target", ["tosa-fp", "vgf", "vulkan"])
