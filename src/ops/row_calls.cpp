@@ -20,9 +20,7 @@ bool is_call(const tosa::Op& row) {
 // Calls are of TOSA 1.0, as targets are.
 bool is_newer(const tosa::TypeRow& types) {
   static const tosa::Spec older = tosa::Spec::everything_in_1_0();
-  const auto has = [](tosa::Feature feature) { return older.has(feature); };
-  return (types.and_needs && !has(*types.and_needs)) ||
-         (!types.needs.empty() && std::ranges::none_of(types.needs, has));
+  return !admits(older, types);
 }
 
 // Do the operands leave the result's dtype open: are there two for the same types of everything else? Then the call

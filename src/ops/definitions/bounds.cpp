@@ -66,6 +66,12 @@ Bounds mean(const View& view, const In& in) {
   return saturated(view, {zero.lowest + centre.lowest - 1, zero.highest + centre.highest + 1});
 }
 
+Bounds inner_product(const View& view, const In& in) {
+  const double terms = static_cast<double>(view.in(0).shape.size(2));
+  const double most = terms * magnitude(centred(in, 0, 2)) * magnitude(centred(in, 1, 3));
+  return {-most, most};
+}
+
 Bounds product(const View& view, const In& in) {
   const Bounds a = in(0), b = in(1);
   const double all[] = {times(a.lowest, b.lowest), times(a.lowest, b.highest), times(a.highest, b.lowest),

@@ -15,7 +15,8 @@ Bounds any(const View& view, const In& in);   // elements of any operand
 Bounds mean(const View& view, const In& in);  // AVG_POOL2D
 Bounds sum(const View& view, const In& in);
 Bounds difference(const View& view, const In& in);
-Bounds product(const View& view, const In& in);  // MUL
+Bounds product(const View& view, const In& in);        // MUL
+Bounds inner_product(const View& view, const In& in);  // MATMUL, MATMUL_T: of rows of A [N, H, C]
 Bounds negative(const View& view, const In& in);
 Bounds magnitude(const View& view, const In& in);
 Bounds larger(const View& view, const In& in);

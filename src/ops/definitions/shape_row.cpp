@@ -2,17 +2,14 @@
 #include "ops/definitions/shape_row.h"
 
 namespace tosaic::tosa {
-namespace {
 
-Check check_lengths(const View& view) {
+Check same_lengths(const View& view) {
   for (std::size_t i = 1; i < view.inputs(); ++i)
     if (view.in(i).shape.sizes() != view.in(0).shape.sizes())
       return broken(fmt::format("{}.length", view.node().op.base()), "the operands hold {} and {} sizes",
                     to_string(view.in(0).shape), to_string(view.in(i).shape));
   return std::nullopt;
 }
-
-}  // namespace
 
 Op shape_row(std::string_view name, std::uint16_t schema_number, std::string_view summary, std::size_t operands,
              Status (*eval)(const Run&)) {
@@ -24,7 +21,7 @@ Op shape_row(std::string_view name, std::uint16_t schema_number, std::string_vie
         .types = {{{Feature::shape}, {}}},
         .newer = true,
         .infer = same_as_input,
-        .check = check_lengths,
+        .check = same_lengths,
         .eval = eval};
   for (const std::string_view operand : {"input1", "input2"})
     if (op.inputs.size() < operands) op.inputs.push_back({operand, "shape", 1, 1});

@@ -13,6 +13,8 @@ using Size = std::optional<std::int64_t>;
 
 Op shape_row(std::string_view name, std::uint16_t schema_number, std::string_view summary, std::size_t operands,
              Status (*eval)(const Run&));
+// The operands hold as many sizes.
+Check same_lengths(const View& view);
 Status store_size(const Run& run, std::size_t i, Size size);
 
 template <Size (*f)(std::int64_t)>

@@ -248,6 +248,9 @@ const Op* find(std::string_view name);  // "conv2d"
 const Op* by_schema_number(std::uint16_t n);
 const Op* by_spirv_number(std::uint32_t n);  // of TOSA.001000.1
 
+// Does `spec` have what the row of types needs?
+bool admits(const Spec& spec, const TypeRow& row);
+
 // Does this node hold to the standard within `spec`? The first rule that fails, in this order: number of
 // operands, attributes, ranks, types (with the feature that would admit them), constants, ERROR_IF, level.
 Check verify_node(const View& view, const Spec& spec);

@@ -140,10 +140,6 @@ std::vector<Typed> typed_things(const Op& op, const View& view, const std::vecto
   return things;
 }
 
-bool admits(const TypeRow& row, const Spec& spec) {
-  return (!row.and_needs || spec.has(*row.and_needs)) &&
-         (row.needs.empty() || std::any_of(row.needs.begin(), row.needs.end(), [&](Feature f) { return spec.has(f); }));
-}
 std::string needs_text(const TypeRow& row) {
   std::string out;
   for (Feature f : row.needs) out += fmt::format("{}{}", out.empty() ? "" : " or ", name_of(f));
@@ -174,7 +170,7 @@ Check check_types(const Op& op, const View& view, const Spec& spec, const std::v
     std::size_t n = 0;
     while (n < things.size() && dtype_in(row, things[n].variable).value_or(things[n].dtype) == things[n].dtype) ++n;
     if (n == things.size()) {
-      if (admits(row, spec)) return std::nullopt;
+      if (admits(spec, row)) return std::nullopt;
       if (!foreign) foreign = &row;
     }
     if (!closest || n > agreed) closest = &row, agreed = n;
@@ -192,7 +188,7 @@ Check check_types(const Op& op, const View& view, const Spec& spec, const std::v
     for (std::size_t i = 0; i < agreed; ++i)
       same_so_far = same_so_far && dtype_in(row, things[i].variable).value_or(things[i].dtype) == things[i].dtype;
     if (!same_so_far) continue;
-    auto& words = admits(row, spec) ? here : elsewhere;
+    auto& words = admits(spec, row) ? here : elsewhere;
     std::string word(name_of(*dtype_in(row, wrong.variable)));
     if (&words == &elsewhere) word += fmt::format(" with {}", needs_text(row));
     if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(std::move(word));
@@ -325,6 +321,11 @@ Check verify_as(const Op& op, const View& view, const Spec& spec) {
   if (Check c = check_level(op, view, spec.level, out)) return c;
   if (Check c = op.level ? op.level(view, spec.level) : std::nullopt) return c;
   return spec.product ? spec.product->check(view) : std::nullopt;
+}
+
+bool admits(const Spec& spec, const TypeRow& row) {
+  return (!row.and_needs || spec.has(*row.and_needs)) &&
+         (row.needs.empty() || std::any_of(row.needs.begin(), row.needs.end(), [&](Feature f) { return spec.has(f); }));
 }
 
 Check verify_node(const View& view, const Spec& spec) {

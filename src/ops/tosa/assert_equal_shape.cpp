@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/definitions/row.h"
+#include "ops/definitions/shape_row.h"
 
 namespace tosaic::tosa {
 namespace {
-Check check(const View& view) {
-  if (view.in(0).shape.sizes() != view.in(1).shape.sizes())
-    return broken("assert_equal_shape.length", "the operands hold {} and {} sizes", to_string(view.in(0).shape),
-                  to_string(view.in(1).shape));
-  return std::nullopt;
-}
-
 Status eval(const Run& run) {
   const bool broadcasts = run.view.flag("allow_broadcast");
   const std::vector<std::int64_t> a = integers_of(run.in[0]), b = integers_of(run.in[1]);
@@ -30,7 +23,7 @@ Op tosa_assert_equal_shape() {
           .outputs = {},
           .types = {{{Feature::shape}, {}}},
           .newer = true,
-          .check = check,
+          .check = same_lengths,
           .eval = eval};
 }
 }  // namespace tosaic::tosa

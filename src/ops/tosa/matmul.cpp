@@ -70,13 +70,6 @@ Status eval(const Run& run) {
   return unpredictable(run, fmt::format("a sum does not fit the accumulator's {}", name_of(run.out[0].type.dtype)));
 }
 
-Bounds sums_of_products(const View& view, const BoundsOf& in) {
-  const double terms = static_cast<double>(view.in(0).shape.size(2));
-  const double most =
-      terms * bounds::magnitude(bounds::centred(in, 0, 2)) * bounds::magnitude(bounds::centred(in, 1, 3));
-  return {-most, most};
-}
-
 TypeRow row(Feature needs, DType in, DType out) { return {{needs}, {{"in", in}, {"out", out}}}; }
 }  // namespace
 
@@ -99,7 +92,7 @@ Op tosa_matmul() {
       .infer = infer,
       .check = check,
       .eval = eval,
-      .bounds = sums_of_products,
+      .bounds = bounds::inner_product,
       .accumulates = true,
       .in_core_aten =
           [](const View& node, CoreAten& calls) {

@@ -54,13 +54,6 @@ Status eval(const Run& run) {
   return unpredictable(run, fmt::format("a sum does not fit the accumulator's {}", name_of(run.out[0].type.dtype)));
 }
 
-Bounds sums_of_products(const View& view, const BoundsOf& in) {
-  const double terms = static_cast<double>(view.in(0).shape.size(2));
-  const double most =
-      terms * bounds::magnitude(bounds::centred(in, 0, 2)) * bounds::magnitude(bounds::centred(in, 1, 3));
-  return {-most, most};
-}
-
 // Floats of any two types, each with its extension.
 TypeRows types() {
   using enum DType;
@@ -127,7 +120,7 @@ Op tosa_matmul_t() {
       .infer = infer,
       .check = check,
       .eval = eval,
-      .bounds = sums_of_products,
+      .bounds = bounds::inner_product,
       .accumulates = true,
       .in_1_0 = in_1_0,
   };
