@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # What tosaic needs, with the least version that works. CONTRIBUTING names the packages of several systems.
 find_package(Threads REQUIRED)
-if(TOSAIC_ZIG_TARGET)
+set(TOSAIC_VENDOR "" CACHE PATH "a folder with unpacked sources of fmt, simdjson, Highway, zlib and libmd, to be compiled in, and scripts/ of the report")
+if(TOSAIC_VENDOR AND CMAKE_CROSSCOMPILING)
   include(${CMAKE_CURRENT_LIST_DIR}/lone_headers.cmake)
-  lone_headers(flatbuffers/flatbuffers.h CLI/CLI.hpp xxhash.h volk.h vulkan/vulkan.h vk_video/vulkan_video_codecs_common.h)
+  lone_headers(flatbuffers/flatbuffers.h CLI/CLI.hpp xxhash.h volk.h volk.c vulkan/vulkan.h vk_video/vulkan_video_codecs_common.h)
 else()
   find_path(XXHASH xxhash.h REQUIRED)  # headers only
   find_path(VOLK volk.h REQUIRED)      # the same
 endif()
-set(TOSAIC_VENDOR "" CACHE PATH "a folder with unpacked sources of fmt, simdjson, Highway, zlib and libmd, to be compiled in, and scripts/ of the report")
 if(TOSAIC_VENDOR)
   include(${CMAKE_CURRENT_LIST_DIR}/vendor.cmake)
   return()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -141,7 +142,7 @@ void no_memory() {
           : "error[memory.exhausted]: there is not enough memory\n"
             "  help: use a smaller model or fewer samples, or raise --memory-limit\n");
   leave_nothing_behind();
-  ::_exit(static_cast<int>(Exit::refused));
+  std::_Exit(static_cast<int>(Exit::refused));
 }
 
 void add_commands(CLI::App& app, Tool& tool) {
