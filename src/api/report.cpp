@@ -9,6 +9,7 @@
 #include "api/guard.h"
 #include "api/report_contents.h"
 #include "base/system/calendar.h"
+#include "formats/bpte/bpte_file.h"
 #include "formats/vela/sha256.h"
 #include "report/contents_json.h"
 #include "report/extra_json.h"
@@ -53,6 +54,10 @@ Result<Report> report_of_file(const ReportRequest& request, const ReportExtras& 
   }
   TOSAIC_TRY(const auto data, read_named_data(request.data));
   TOSAIC_TRY(reporting::Contents contents, report_contents(file, request.file, data));
+  if (!extras.manifest.empty() && contents.format.ends_with("pte")) {
+    TOSAIC_TRY(const Bytes program, bpte::program_in(file, request.file));
+    TOSAIC_CHECK(reporting::check_manifest_of(extras.manifest, files.manifest, program, request.file));
+  }
   TOSAIC_TRY(Inspection inspection, inspect(request.file, {.data = request.data}));
   contents.inspection = std::move(inspection.json);
   return report_of(std::move(contents), extras, files);

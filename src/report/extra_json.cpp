@@ -39,4 +39,24 @@ Result<std::string> checked_json(std::string_view json, const std::vector<std::s
   return simdjson::minify(root);
 }
 
+Status check_manifest_of(std::string_view manifest, const std::string& named, const Bytes& program,
+                         const std::string& path) {
+  simdjson::dom::parser parser;
+  const simdjson::padded_string padded(manifest);
+  simdjson::dom::element root;
+  std::uint64_t bytes = 0;
+  std::string_view hash;
+  if (parser.parse(padded).get(root) || root.at_pointer("/program/bytes").get(bytes) || bytes == 0 ||
+      root.at_pointer("/program/xxh3").get(hash))
+    return {};
+  const std::string here = fmt::format("{:016x}", hash_of(program));
+  if (hash == here) return {};
+  return error("report.other-manifest",
+               fmt::format("this is the manifest of another program than {}: of one of {} bytes "
+                           "with the hash {}, which here has {} and {}",
+                           path, bytes, hash, program.size(), here))
+      .at({named, 0, ""})
+      .hint(fmt::format("give what `tosaic compile -o {} --report FILE` wrote", path));
+}
+
 }  // namespace tosaic::reporting

@@ -130,6 +130,16 @@ def test_a_compiled_file_and_what_others_know_of_it(run, tmp_path):
     assert report["comparison"]["layers"]
 
 
+def test_a_manifest_of_another_program_is_refused(run, tmp_path):
+    for name, target in {"fast": "tosa-fp", "small": "tosa-int"}.items():
+        run("compile", MODEL, "--target", target, *(COMPILED if target == "tosa-int" else ()), "-o", f"{name}.pte", "--report", f"{name}.json", "-q")
+    message = run("report", "small.pte", "--manifest", "fast.json", "--json", code=1)
+    assert "fast.json: error[report.other-manifest]" in message and "small.pte" in message and "--report FILE" in message
+    assert json.loads(run("report", "small.pte", "--manifest", "small.json", "--json"))["manifest"]["target"]["name"] == "tosa-int"
+    (tmp_path / "explained.json").write_text(run("explain", MODEL, "--target", "tosa-fp", "--json"))  # which wrote no program
+    run("report", "small.pte", "--manifest", "explained.json", "--json")
+
+
 @pytest.mark.parametrize("target", ["tosa-fp", "vgf", "vulkan"])
 def test_delegates_are_shown_with_their_lines(run, target):
     run("compile", MODEL, "--target", target, "-o", "m.pte", "-q")

@@ -58,6 +58,8 @@ ErrorFamily report() {
           {"json", "a file is not what the named command prints as JSON", "give what that command prints with --json"},
           {"no-manifest", "MLIA's JSON tells where each node runs, and a compiled file does not say it",
            "give --manifest FILE, which `tosaic compile --report FILE` wrote, or the .pt2 and --target"},
+          {"other-manifest", "a manifest is of another compiled file",
+           "give the one that `tosaic compile --report FILE` wrote with this file"},
           {"unknown-format", "the file is none that a report is made of",
            "give a .pte, .bpte, .tosa or .vgf, or a .pt2 and --target"},
       }};
