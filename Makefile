@@ -116,7 +116,7 @@ bench-%: $(STAMPS)/packages-BUILD
 conformance fuzz zoo: $(STAMPS)/packages-BUILD
 	@python3 test/run.py $@
 
-# Compiler and sources of `make check-macos`.
+# Compiler and sources of `make check-macos` and `make check-windows`.
 zig: $(STAMPS)/zig $(STAMPS)/packages-ZIG
 	@.ci/vendor-sources build/vendor
 
@@ -150,7 +150,7 @@ pages: python-env
 	@TOSAIC_BLESS=1 build/python-env/bin/python -m pytest -q test/python/test_types.py test/python/test_parity.py -k 'stub or page or options'
 
 clean:  ## remove the builds (keeps .venv and cached models)
-	@rm -rf build/release build/dev build/sanitized build/fuzz build/coverage build/tsan build/aarch64 build/lint build/macos build/zig-cache build/test-results
+	@rm -rf build/release build/dev build/sanitized build/fuzz build/coverage build/tsan build/aarch64 build/lint build/macos build/windows build/zig-cache build/test-results
 
 # ---- what has to be there -------------------------------------------------------------------------------------
 

@@ -30,7 +30,9 @@
 extern "C" {
 #endif
 
-#if defined(_WIN32)
+#if defined(_WIN32) && defined(TOSAIC_EXPORTS)
+#define TOSAIC_DELEGATE_API __declspec(dllexport)
+#elif defined(_WIN32)
 #define TOSAIC_DELEGATE_API
 #else
 #define TOSAIC_DELEGATE_API __attribute__((visibility("default")))

@@ -13,7 +13,9 @@ extern "C" {
 #endif
 
 #ifndef TOSAIC_ETHOSU_API
-#if defined(_WIN32)
+#if defined(_WIN32) && defined(TOSAIC_EXPORTS)
+#define TOSAIC_ETHOSU_API __declspec(dllexport)
+#elif defined(_WIN32)
 #define TOSAIC_ETHOSU_API
 #else
 #define TOSAIC_ETHOSU_API __attribute__((visibility("default")))

@@ -62,10 +62,10 @@ def main():
     libraries, own = SYSTEMS[asked.system]
     failed = False
     for file in asked.files:
-        data = file.read_bytes()
         try:
+            data = file.read_bytes()
             needed = libraries(data)
-        except (ValueError, struct.error) as why:
+        except (OSError, ValueError, struct.error) as why:
             print(f"{file}: {why}", file=sys.stderr)
             failed = True
             continue

@@ -160,6 +160,7 @@ def table(o):
             venv, *cross, o.build("aarch64", "test_cpu", options=lambda: arm64)],
               lambda: [o.ctest("aarch64", ["cpu"])]),
         other("macos", "bin/tosaic", "libtosaic.dylib", "src/libtosaic_ethosu_c.dylib"),
+        other("windows", "bin/tosaic.exe", "bin/libtosaic.dll", "bin/libtosaic_ethosu_c.dll"),
         Suite("docs", "the site of docs/: links, files, and in a browser light, dark, on a phone, with its search", [site, browser],
               lambda: [o.pytest(*(f"test/docs_site/test_{name}.py" for name in ("links", "site_files", "site_browser")),
                                 env={"TOSAIC_BROWSER": "1"}, python=ROOT / "build/docs-env/bin/python")]),
