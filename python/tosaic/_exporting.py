@@ -40,9 +40,11 @@ def export(module, example: Any, kwargs: dict[str, Any] | None = None, dynamic_s
             try:
                 return torch.export.export(_unwrapped(module), args, kwargs, dynamic_shapes=dynamic_shapes)
             except Exception as why:
-                if type(why).__name__ not in ("GuardOnDataDependentSymNode", "DataDependentOutputException"):
-                    raise
-                raise _branches(why) from why
+                if type(why).__name__ in ("GuardOnDataDependentSymNode", "DataDependentOutputException"):
+                    raise _branches(why) from why
+                if "NotImplemented" in str(why):
+                    _refuse_classes_without_export(module, why)
+                raise
 
 
 def _check_devices(module, arguments) -> None:
@@ -149,6 +151,16 @@ def _unwrapped(module):
     except ImportError:
         return module  # refused by name where the program's weights are read
     return unwrap_tensor_subclass(copy.deepcopy(module, {id(t): t for t in tensors}))
+
+
+def _refuse_classes_without_export(module, why: Exception) -> None:
+    """An Error where a weight is of a class whose arithmetic torch.export cannot follow, such as torchao's MXTensor."""
+    for name, tensor in module.named_parameters():
+        if hasattr(tensor, "__tensor_flatten__"):
+            raise Error(code="program.tensor-class",
+                        message=f"'{name}' of the model is a {type(tensor).__name__}, which torch.export cannot take apart",
+                        notes=[str(why).splitlines()[0]],
+                        help=f"replace it by a plain tensor of the same values, model.get_parameter({name!r}).dequantize()") from why
 
 
 def _branches(why: Exception) -> Error:
