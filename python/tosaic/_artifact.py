@@ -208,19 +208,7 @@ class Artifact:
     __call__ = run
 
     def run_many(self, calls: Iterable[Any], *, workers: int = 0) -> Iterator[Any]:
-        """Runs it on many inputs, several at once, each on one thread of a clone. States are reset before each.
-
-        Args:
-            calls: an iterable of calls of the module: a tensor, a tuple of arguments, or a dict of them by name. It is read
-                as the results are taken, a few calls ahead.
-            workers: calls that run at once; 0: as many as there are cores, on a Vulkan device 1.
-
-        Returns:
-            An iterator over the results, in the order of the calls, each as `run` gives it.
-
-        Raises:
-            Error: run.threads; and what `run` raises, which says the number of the call, from 0 on.
-        """
+        """As `Session.run_many`, on clones of a session with one thread."""
         return self.session(threads=1).run_many(calls, workers=workers)
 
     def compare(self, samples: Any = None, *, labels: Any = None, on_device: bool = False,
