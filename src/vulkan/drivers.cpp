@@ -91,7 +91,11 @@ Result<VkInstance> make_instance(bool emulation) {
     result = vkCreateInstance(&info, nullptr, &instance);
     return result == VK_ERROR_INCOMPATIBLE_DRIVER ? VK_SUCCESS : result;
   }));
-  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) return no_driver(": the loader found none that it can use");
+  if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
+    return no_driver(": the loader found none that it can use")
+        .note(
+            "a driver that is installed may want a library that is not (libX11, libEGL): VK_LOADER_DEBUG=error names "
+            "it");
   return instance;
 }
 
