@@ -133,7 +133,7 @@ def test_a_compiled_file_and_what_others_know_of_it(run, tmp_path):
 def test_a_manifest_of_another_program_is_refused(run, tmp_path):
     for name, target in {"fast": "tosa-fp", "small": "tosa-int"}.items():
         run("compile", MODEL, "--target", target, *(COMPILED if target == "tosa-int" else ()), "-o", f"{name}.pte", "--report", f"{name}.json", "-q")
-    message = run("report", "small.pte", "--manifest", "fast.json", "--json", code=1)
+    message = run("report", "small.pte", "--manifest", "fast.json", "-o", "m.html", code=1)
     assert "fast.json: error[report.other-manifest]" in message and "small.pte" in message and "--report FILE" in message
     assert json.loads(run("report", "small.pte", "--manifest", "small.json", "--json"))["manifest"]["target"]["name"] == "tosa-int"
     (tmp_path / "explained.json").write_text(run("explain", MODEL, "--target", "tosa-fp", "--json"))  # which wrote no program
