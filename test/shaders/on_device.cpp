@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -159,6 +160,11 @@ void expect_as_interpreted(const Net& net, const Tolerance& tolerance, const std
   const bool all = std::getenv("TOSAIC_ALL_SHADERS");
   if (!all && count++ % 5 != 0) return;
   const std::vector<vulkan_program::TierId> every = every_tier();
+  if (std::ranges::any_of(net.graph.values, [](const Value& v) { return v.type.dtype == DType::i64; })) {
+    const auto made = shaders::compile(net.graph, every);  // shaders move such integers, and compute nothing with them
+    EXPECT_TRUE(made.ok() || made.error().code == "vulkan.dtype") << what << render(made.error(), false);
+    if (!made.ok()) return;
+  }
   compiled(net.graph, every);  // each tier is within its limits
   if (without_vulkan()) return;
   if (all)
