@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <new>
 
 #include "base/memory.h"
 #include "base/system/clock.h"
@@ -24,7 +25,8 @@ constexpr std::size_t arena_slack = 128;
 Arena make_arena(std::size_t bytes, const MemorySource& memory) {
   const std::size_t all = align_up(bytes + arena_slack);
   if (memory) return memory(all);
-  return Arena(static_cast<std::byte*>(std::aligned_alloc(64, all)), [](std::byte* p) { std::free(p); });
+  return Arena(static_cast<std::byte*>(::operator new (all, std::align_val_t{64}, std::nothrow)),
+               [](std::byte* p) { ::operator delete (p, std::align_val_t{64}); });
 }
 
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {

@@ -10,15 +10,15 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
+#include <new>
 #include <vector>
 
 namespace tosaic::cpu {
 
 // Whole vectors, of which none reaches into two lines of the cache.
 struct FreeAligned {
-  void operator()(std::uint32_t* memory) const { std::free(memory); }
+  void operator()(std::uint32_t* memory) const { ::operator delete (memory, std::align_val_t{64}); }
 };
 using AlignedWords = std::unique_ptr<std::uint32_t[], FreeAligned>;
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -19,9 +18,7 @@ namespace {
 constexpr std::int64_t bytes_of_task = 1 << 18;
 
 AlignedWords aligned_words(std::size_t count) {
-  AlignedWords words(static_cast<std::uint32_t*>(std::aligned_alloc(64, align_up(count * 4))));
-  if (!words) throw std::bad_alloc();
-  return words;
+  return AlignedWords(static_cast<std::uint32_t*>(::operator new (align_up(count * 4), std::align_val_t{64})));
 }
 
 bool are_bfloat16(std::span<const float> scales) {
