@@ -6,6 +6,7 @@
 
 #include "cpu/matrix/attention.h"
 #include "cpu/matrix/computed_weights.h"
+#include "cpu/matrix/packed_once.h"
 #include "cpu/rows/rows.h"
 #include "cpu/widen.h"
 #include "ir/aligned.h"
@@ -18,6 +19,9 @@ Status Compiled::plan_steps(const Options& options) {
   pool = &ThreadPool::shared(options.threads);
   Planning planning(graph, options.observed, pool->threads());
   planning.lasting_weights = options.lasting_weights;
+  static PackedWeights of_all;
+  PackedWeights of_this;
+  planning.packed_weights = options.lasting_weights ? &of_all : &of_this;
   const auto count = static_cast<std::uint32_t>(graph.nodes.size());
   for (const KernelRow& row : kernel_rows())
     for (std::uint32_t i = 0; i < count; ++i) {

@@ -18,6 +18,7 @@
 namespace tosaic::cpu {
 
 class QuantisedWeight;
+struct PackedWeights;
 
 // What a step sees at run time.
 struct Frame {
@@ -54,8 +55,9 @@ inline std::int32_t only_scalar(const Graph& graph, ValueId value) {
 // The graph being compiled, and what is already decided.
 struct Planning : plan::Uses {
   int threads;
-  bool lasting_weights = false;  // see Options
-  std::vector<bool> taken;       // nodes that belong to a step
+  bool lasting_weights = false;             // see Options
+  PackedWeights* packed_weights = nullptr;  // that nodes share, or, of lasting ones, programs as well
+  std::vector<bool> taken;                  // nodes that belong to a step
   std::vector<Step> steps;
   std::vector<plan::Alias> aliases;
   std::map<ValueId, std::shared_ptr<QuantisedWeight>> quantised_weights;  // by their values

@@ -70,6 +70,54 @@ ValueId clamp(Net& net, ValueId x, std::int64_t low, std::int64_t high) {
   return net.node("clamp", {x}, {{"min_val", low}, {"max_val", high}, {"nan_mode", std::string("propagate")}});
 }
 
+// One weight for many nodes is packed once; zero points, biases and what a transposed convolution turns are each one's
+// own.
+template <class F>
+void expect_shared_weights(const F& sums) {
+  for (std::uint32_t seed = 0; seed < 12; ++seed) {
+    Net net(seed);
+    sums(net);
+    expect_as_interpreted(net, {1e-5, 1e-4}, fmt::format("seed {}", seed));
+    if (::testing::Test::HasFailure()) return;
+    // As graphs that lie in memory have them, beside another program of the same weights.
+    auto first = cpu::Program::compile(net.graph, {.lasting_weights = true});
+    auto second = cpu::Program::compile(net.graph, {.lasting_weights = true});
+    auto alone = cpu::Program::compile(net.graph);
+    ASSERT_TRUE(first.ok() && second.ok() && alone.ok());
+    const auto wanted = alone->run(net.inputs);
+    for (auto* program : {&*first, &*second}) {
+      const auto got = program->run(net.inputs);
+      for (std::size_t i = 0; i < wanted->size(); ++i) EXPECT_EQ(got->at(i).data, wanted->at(i).data);
+    }
+  }
+}
+
+TEST(Convolution, NodesShareAWeight) {
+  using Sizes = std::vector<std::int64_t>;
+  for (const auto& [in, out] : {std::pair{DType::i8, DType::i32}, {DType::i16, DType::i48}, {DType::f32, DType::f32}})
+    expect_shared_weights([in = in, out = out](Net& net) {
+      const std::int64_t n = net.integer(1, 40), k = net.integer(1, 40), side = net.integer(1, 2);
+      const DType weight_type = is_float(in) ? in : DType::i8;
+      const double most = is_float(in) ? 1 : 127;
+      const ValueId w = net.constant(weight_type, Shape{n, side, side, k}, -most, most);
+      for (int i = 0; i < 4; ++i) {
+        const ValueId x = net.input(in, Shape{1, 5, 5, k}, -most, most);
+        const ValueId bias = net.constant(out, Shape{net.integer(0, 1) ? n : 1}, -most, most);
+        const ValueId zero = net.numbers(in, {in == DType::i8 ? net.integer(-128, 127) : 0});
+        const ValueId weight_zero = net.numbers(weight_type, {in == DType::i8 && i == 2 ? net.integer(-128, 127) : 0});
+        Attrs attrs{{"stride", Sizes{1, 1}}, {"acc_type", out}, {"local_bound", false}};
+        if (i == 3) {
+          attrs.set("out_pad", Sizes{0, 0, 0, 0});
+          net.output(net.node("transpose_conv2d", {x, w, bias, zero, weight_zero}, attrs));
+        } else {
+          attrs.set("pad", Sizes{0, 0, 0, 0});
+          attrs.set("dilation", Sizes{1, 1});
+          net.output(net.node("conv2d", {x, w, bias, zero, weight_zero}, attrs));
+        }
+      }
+    });
+}
+
 TEST(Convolution, I8WithEveryTail) {
   for (std::uint32_t seed = 0; seed < 160; ++seed) {
     Net net(seed);

@@ -128,32 +128,8 @@ namespace tosaic::cpu {
 HWY_EXPORT(gemm_f32_here);
 const GemmF32& gemm_f32() { return HWY_DYNAMIC_DISPATCH(gemm_f32_here)(); }
 
-namespace {
-
-// Weights that were packed and are in use, by where they came from.
-class PackedOnce {
- public:
-  // Made by `pack` where nobody has it yet.
-  template <class Pack>
-  std::shared_ptr<float[]> at(const float* weight, std::int64_t n, std::int64_t k, Pack&& pack) {
-    const std::lock_guard lock(mutex_);
-    const std::tuple key{weight, n, k};
-    if (auto known = packed_[key].lock()) return known;
-    std::erase_if(packed_, [](const auto& entry) { return entry.second.expired(); });
-    std::shared_ptr<float[]> made = pack();
-    packed_[key] = made;
-    return made;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::tuple<const float*, std::int64_t, std::int64_t>, std::weak_ptr<float[]>> packed_;
-};
-
-}  // namespace
-
 void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count,
-               PackedF32& packed, bool lasting) {
+               PackedF32& packed, PackedOnce<float[]>* once) {
   packed.k = k;
   packed.n = n;
   packed.lanes = gemm_f32().lanes;
@@ -161,7 +137,7 @@ void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float*
   for (std::int64_t j = 0; j < n; ++j) packed.bias_storage[static_cast<std::size_t>(j)] = bias[bias_count == 1 ? 0 : j];
   packed.bias = packed.bias_storage.data();
   const auto pack = [&] {
-    packed.storage.reset(new float[static_cast<std::size_t>(packed.padded() * k)]);  // written below
+    packed.storage = fresh_lines<float>(static_cast<std::size_t>(packed.padded() * k));
     in_parallel(static_cast<std::size_t>(packed.count()),
                 static_cast<std::size_t>((1 << 17) / (packed.panel_width() * k) + 1),
                 [&](std::size_t first_panel, std::size_t last_panel) {
@@ -171,8 +147,7 @@ void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float*
                 });
     return packed.storage;
   };
-  static PackedOnce once;
-  packed.storage = lasting ? once.at(weight, n, k, pack) : pack();
+  packed.storage = once ? once->at({weight, n, k, packed.lanes}, pack) : pack();
   packed.data = packed.storage.get();
 }
 

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "cpu/lines.h"
+#include "cpu/matrix/packed_once.h"
 #include "cpu/matrix/sharing.h"
 
 namespace tosaic::cpu {
@@ -48,16 +50,16 @@ struct PanelsF32 {
 };
 struct PackedF32 : PanelsF32 {
   std::shared_ptr<float[]> storage;
-  std::vector<float> bias_storage;
+  Lines<float> bias_storage;
 };
 // Rows and panels of `part` of C = clamp(A x B + bias). a and c point at the part's first row.
 void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const float* a,
               std::int64_t a_stride, const PanelsF32& b, float lowest, float highest, float* c);
 
-// weight is [n][k] row-major, as conv weights are; one bias serves all columns when bias_count is 1. `lasting`: see
-// cpu::Options; what the same memory is packed to then exists once.
+// weight is [n][k] row-major, as conv weights are; one bias serves all columns when bias_count is 1. `once`: where
+// `weight` may have been packed before; null: it is no memory that lasts.
 void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count,
-               PackedF32& packed, bool lasting = false);
+               PackedF32& packed, PackedOnce<float[]>* once);
 // Panel p of b, [k][n] row-major as in MATMUL, or [n][k], into `into` (where panels.panel(p) shall be).
 void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float* into);
 void pack_panel_of_rows(const PanelsF32& panels, std::int64_t p, const float* b, float* into);

@@ -245,9 +245,8 @@ void pack_panel(const PanelsI8& shape, const std::int8_t* weight, std::int64_t c
 
 }  // namespace
 
-void pack_i8(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
-             const std::int32_t* bias, std::int64_t bias_count, std::int32_t input_zp, std::int32_t weight_zp,
-             std::byte* data, std::int32_t* column_term) {
+void pack_panels(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
+                 std::byte* data) {
   for (std::int64_t p = 0; p < shape.count(); ++p) {
     const std::int64_t first = p * shape.panel_width(), width = shape.vectors(p) * shape.lanes;
     std::byte* to = data + first * shape.groups() * shape.group * shape.b_bytes;
@@ -256,12 +255,10 @@ void pack_i8(const PanelsI8& shape, const std::int8_t* weight, std::int64_t colu
     else
       pack_panel(shape, weight, column_stride, k_stride, first, width, reinterpret_cast<std::int16_t*>(to));
   }
-  std::fill(column_term, column_term + shape.padded(), 0);
-  // Unsigned arithmetic: intermediate sums may wrap, the final ones are right modulo 2^32.
-  auto add = [&](std::int64_t j, std::uint32_t x) {
-    column_term[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(column_term[j]) + x);
-  };
-  auto times = [](std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>(a * b); };
+}
+
+std::vector<std::int32_t> column_sums(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride,
+                                      std::int64_t k_stride) {
   std::vector<std::int32_t> sums(static_cast<std::size_t>(shape.n), 0);
   if (k_stride == 1) {
     for (std::int64_t j = 0; j < shape.n; ++j) {
@@ -274,11 +271,33 @@ void pack_i8(const PanelsI8& shape, const std::int8_t* weight, std::int64_t colu
       for (std::int64_t j = 0; j < shape.n; ++j)
         sums[static_cast<std::size_t>(j)] += weight[j * column_stride + i * k_stride];
   }
+  return sums;
+}
+
+void column_terms(const PanelsI8& shape, const std::vector<std::int32_t>& sums, const std::int32_t* bias,
+                  std::int64_t bias_count, std::int32_t input_zp, std::int32_t weight_zp, std::int32_t* terms) {
+  std::fill(terms, terms + shape.padded(), 0);
+  // Unsigned arithmetic: intermediate sums may wrap, the final ones are right modulo 2^32.
+  const auto times = [](std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>(a * b); };
   for (std::int64_t j = 0; j < shape.n; ++j) {
-    if (bias) add(j, static_cast<std::uint32_t>(bias[bias_count == 1 ? 0 : j]));
-    add(j, times(-(input_zp + shape.offset), sums[static_cast<std::size_t>(j)]));
-    add(j, times(static_cast<std::int64_t>(input_zp) * weight_zp, shape.k));
+    auto term = static_cast<std::uint32_t>(bias ? bias[bias_count == 1 ? 0 : j] : 0);
+    term += times(-(input_zp + shape.offset), sums[static_cast<std::size_t>(j)]);
+    term += times(static_cast<std::int64_t>(input_zp) * weight_zp, shape.k);
+    terms[j] = static_cast<std::int32_t>(term);
   }
+}
+
+std::shared_ptr<const PackedI8> pack_rows(const PanelsI8& shape, const std::int8_t* weight,
+                                          PackedOnce<const PackedI8>* once) {
+  const auto pack = [&] {
+    auto packed = std::make_shared<PackedI8>();
+    packed->panels = fresh_lines<std::byte>(shape.packed_bytes());
+    pack_panels(shape, weight, shape.k, 1, packed->panels.get());
+    packed->sums = column_sums(shape, weight, shape.k, 1);
+    return std::shared_ptr<const PackedI8>(std::move(packed));
+  };
+  return once ? once->at({weight, shape.n, shape.k, (shape.lanes * 16 + shape.group) * 4 + shape.b_bytes}, pack)
+              : pack();
 }
 
 void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part& part, const std::byte* a,

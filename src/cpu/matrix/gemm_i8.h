@@ -7,8 +7,11 @@
 // The second and fourth terms are constants of the column, the third one of the row.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "cpu/lines.h"
+#include "cpu/matrix/packed_once.h"
 #include "cpu/matrix/rescale.h"
 #include "cpu/matrix/sharing.h"
 
@@ -75,10 +78,23 @@ void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part&
 void row_terms(const GemmI8& kernel, const std::byte* a, std::int64_t a_stride, std::int64_t rows, std::int64_t k,
                std::int32_t weight_zp, std::int32_t* terms);
 
-// Fills `data` (packed_bytes long) and `column_term` (padded long) of B. Element (j, i), column j and product i,
-// is at weight[j * column_stride + i * k_stride]. The zero points are those of x and w.
-void pack_i8(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
-             const std::int32_t* bias, std::int64_t bias_count, std::int32_t input_zp, std::int32_t weight_zp,
-             std::byte* data, std::int32_t* column_term);
+// Fills `data` (packed_bytes long) with B. Element (j, i), column j and product i, is at
+// weight[j * column_stride + i * k_stride].
+void pack_panels(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
+                 std::byte* data);
+// And `terms` (padded long) with the terms of its columns. The zero points are those of x and w.
+void column_terms(const PanelsI8& shape, const std::vector<std::int32_t>& sums, const std::int32_t* bias,
+                  std::int64_t bias_count, std::int32_t input_zp, std::int32_t weight_zp, std::int32_t* terms);
+std::vector<std::int32_t> column_sums(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride,
+                                      std::int64_t k_stride);
+
+// A weight [n][k] row-major, as those of convolutions are.
+struct PackedI8 {
+  FreshLines<std::byte> panels;
+  std::vector<std::int32_t> sums;
+};
+// `once`: where `weight` may have been packed before; null: it is no memory that lasts.
+std::shared_ptr<const PackedI8> pack_rows(const PanelsI8& shape, const std::int8_t* weight,
+                                          PackedOnce<const PackedI8>* once);
 
 }  // namespace tosaic::cpu

@@ -102,8 +102,11 @@ struct MatmulI8 {
   }
   std::int64_t packing_tasks() const { return 1; }
   void pack(const void* b, std::int64_t, std::byte* into) const {
-    pack_i8(panels, static_cast<const std::int8_t*>(b), turned ? panels.k : 1, turned ? 1 : panels.n, nullptr, 0, a_zp,
-            b_zp, into, reinterpret_cast<std::int32_t*>(into + align_up(panels.packed_bytes())));
+    const auto* values = static_cast<const std::int8_t*>(b);
+    const std::int64_t column_stride = turned ? panels.k : 1, k_stride = turned ? 1 : panels.n;
+    pack_panels(panels, values, column_stride, k_stride, into);
+    column_terms(panels, column_sums(panels, values, column_stride, k_stride), nullptr, 0, a_zp, b_zp,
+                 reinterpret_cast<std::int32_t*>(into + align_up(panels.packed_bytes())));
   }
   std::int64_t row_bytes() const { return panels.groups() * 4; }
   std::int64_t element() const { return epilogue.rescaled ? 1 : 4; }

@@ -10,22 +10,16 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <vector>
 
-namespace tosaic::cpu {
+#include "cpu/lines.h"
 
-// Whole vectors, of which none reaches into two lines of the cache.
-struct FreeAligned {
-  void operator()(std::uint32_t* memory) const { ::operator delete (memory, std::align_val_t{64}); }
-};
-using AlignedWords = std::unique_ptr<std::uint32_t[], FreeAligned>;
+namespace tosaic::cpu {
 
 struct QuantisedPanels {
   std::int64_t n = 0, k = 0, group = 0;  // k is a multiple of group, group of values_per_word()
   int bits = 8, lanes = 0;
-  AlignedWords words;  // [panel][k / values_per_word()][lanes]
+  FreshLines<std::uint32_t> words;  // [panel][k / values_per_word()][lanes]
   // [panel][k / group][lanes], in one of two forms: bfloat16's bits where these say every one, for they are a fifth of
   // what is read where groups are small.
   std::vector<float> scales;

@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <new>
 
 #include "base/system/mapped_files.h"
 #include "ops/definitions/extension.h"
@@ -16,10 +15,6 @@ namespace {
 
 // Of a weight between two times that its pages are given back: much less than it, much more than a system call.
 constexpr std::int64_t bytes_of_task = 1 << 18;
-
-AlignedWords aligned_words(std::size_t count) {
-  return AlignedWords(static_cast<std::uint32_t*>(::operator new (align_up(count * 4), std::align_val_t{64})));
-}
 
 bool are_bfloat16(std::span<const float> scales) {
   std::uint32_t low = 0;
@@ -94,7 +89,7 @@ void QuantisedWeight::pack(ThreadPool& pool) const {
 void QuantisedWeight::pack_all(ThreadPool& pool) const {
   QuantisedPanels& b = panels_;
   const std::int64_t padded = b.count() * b.lanes, words_of_row = b.k / b.values_per_word();
-  b.words = aligned_words(static_cast<std::size_t>(padded * words_of_row));
+  b.words = fresh_lines<std::uint32_t>(static_cast<std::size_t>(padded * words_of_row));
   const auto scales = static_cast<std::size_t>(padded * b.groups());
   if (are_bfloat16(rows_.scales.as<float>()))
     b.short_scales.resize(scales);

@@ -6,13 +6,14 @@
 #pragma once
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "cpu/lines.h"
 
 namespace tosaic::cpu {
 
 struct RescaleColumns {
-  std::vector<std::int32_t> multiplier;  // padded to whole vectors
-  std::vector<std::int64_t> shift, round;
+  Lines<std::int32_t> multiplier;  // padded to whole vectors
+  Lines<std::int64_t> shift, round;
 };
 
 // Repeats a per-tensor scale (one element) over all columns.

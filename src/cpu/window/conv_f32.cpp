@@ -68,7 +68,7 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
   const Bytes weights = patch_weights(planning.graph, node);
   pack_rows(reinterpret_cast<const float*>(weights.data()), weight.type.shape.size(0), conv->window.k(),
             reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), conv->weight,
-            planning.lasting_weights && weights.data() == weight.constant.data());
+            weights.data() == weight.constant.data() ? &planning.packed_weights->floats : nullptr);
   conv->epilogue = find_epilogue(
       planning, n, false,
       !shares_columns(planning, conv->window.rows(), conv->kernel->max_rows, weight.type.shape.elements()));

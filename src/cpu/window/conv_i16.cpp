@@ -17,7 +17,7 @@ constexpr std::int64_t stretch_groups = 64;
 struct ConvI16 {
   Window window;
   PanelsI8 weight;
-  std::vector<std::byte> packed;
+  std::shared_ptr<const PackedI8> packed;
   std::vector<std::int64_t> bias;
   std::vector<std::int32_t> zeros;
   Epilogue epilogue;
@@ -95,22 +95,21 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
   const std::int64_t k = conv->window.k(), columns = weight.type.shape.size(0);
   const auto weight_zp = static_cast<std::int16_t>(element_as_integer(DType::i8, zero_point.constant.data(), 0));
   conv->weight = panels_i8(*conv->kernel, columns, k);
-  conv->packed.resize(conv->weight.packed_bytes());
-  std::vector<std::int32_t> terms(static_cast<std::size_t>(conv->weight.padded()));
   const Bytes weights = patch_weights(planning.graph, node);
-  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weights.data()), k, 1, nullptr, 0, 0, 0,
-          conv->packed.data(), terms.data());
-  auto* packed = reinterpret_cast<std::int16_t*>(conv->packed.data());
+  const auto* rows = reinterpret_cast<const std::int8_t*>(weights.data());
+  conv->packed = pack_rows(
+      conv->weight, rows,
+      weight_zp == 0 && weights.data() == weight.constant.data() ? &planning.packed_weights->integers : nullptr);
   // Padding columns and products meet no input that matters: A's padding is not zeroed, B's must stay zero.
   if (weight_zp != 0) {
-    std::vector<std::int8_t> ones(static_cast<std::size_t>(columns * k), 1);
-    std::vector<std::byte> where(conv->packed.size());
-    pack_i8(conv->weight, ones.data(), k, 1, nullptr, 0, 0, 0, where.data(), terms.data());
-    const auto* used = reinterpret_cast<const std::int16_t*>(where.data());
-    for (std::size_t i = 0; i < conv->packed.size() / 2; ++i)
-      packed[i] = static_cast<std::int16_t>(packed[i] - weight_zp * used[i]);
+    const std::vector<std::int8_t> ones(static_cast<std::size_t>(columns * k), 1);
+    const auto used = pack_rows(conv->weight, ones.data(), nullptr);
+    auto* packed = reinterpret_cast<std::int16_t*>(conv->packed->panels.get());
+    const auto* where = reinterpret_cast<const std::int16_t*>(used->panels.get());
+    for (std::size_t i = 0; i < conv->weight.packed_bytes() / 2; ++i)
+      packed[i] = static_cast<std::int16_t>(packed[i] - weight_zp * where[i]);
   }
-  conv->weight.data = conv->packed.data();
+  conv->weight.data = conv->packed->panels.get();
   conv->zeros.assign(static_cast<std::size_t>(conv->weight.panel_width()), 0);
   conv->bias.assign(static_cast<std::size_t>(conv->weight.padded()), 0);
   const auto values = bias.constant.as<std::int64_t>();

@@ -12,8 +12,8 @@ namespace {
 struct ConvI8 {
   Window window;
   PanelsI8 weight;
-  std::vector<std::byte> packed;
-  std::vector<std::int32_t> column_term;
+  std::shared_ptr<const PackedI8> packed;
+  Lines<std::int32_t> column_terms;
   RescaleColumns scales;
   Epilogue epilogue;
   Sharing sharing;
@@ -102,14 +102,14 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
   const std::int64_t k = conv->window.k();
   conv->weight = panels_i8(*conv->kernel, weight.type.shape.size(0), k);
-  conv->packed.resize(conv->weight.packed_bytes());
-  conv->column_term.resize(static_cast<std::size_t>(conv->weight.padded()));
-  conv->weight.data = conv->packed.data();
-  conv->weight.column_term = conv->column_term.data();
   const Bytes weights = patch_weights(planning.graph, node);
-  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weights.data()), k, 1,
-          reinterpret_cast<const std::int32_t*>(bias.constant.data()), bias.type.shape.elements(), conv->input_zp,
-          conv->weight_zp, conv->packed.data(), conv->column_term.data());
+  conv->packed = pack_rows(conv->weight, reinterpret_cast<const std::int8_t*>(weights.data()),
+                           weights.data() == weight.constant.data() ? &planning.packed_weights->integers : nullptr);
+  conv->column_terms.resize(static_cast<std::size_t>(conv->weight.padded()));
+  column_terms(conv->weight, conv->packed->sums, reinterpret_cast<const std::int32_t*>(bias.constant.data()),
+               bias.type.shape.elements(), conv->input_zp, conv->weight_zp, conv->column_terms.data());
+  conv->weight.data = conv->packed->panels.get();
+  conv->weight.column_term = conv->column_terms.data();
   conv->epilogue = find_epilogue(planning, n, true);
   if (conv->epilogue.rescaled)
     conv->scales =

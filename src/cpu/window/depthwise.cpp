@@ -21,13 +21,13 @@ struct Depthwise {
   std::int64_t multiplier = 1;
   ValueId input = no_value;
   Epilogue epilogue;
-  std::int64_t padded = 0;            // channels, in whole vectors
-  struct Part {                       // one of the `multiplier` kernels
-    std::vector<float> weight, bias;  // f32
-    std::vector<std::byte> packed;    // i8
-    std::vector<std::int32_t> term;
+  std::int64_t padded = 0;      // channels, in whole vectors
+  struct Part {                 // one of the `multiplier` kernels
+    Lines<float> weight, bias;  // f32
+    Lines<std::byte> packed;    // i8
+    Lines<std::int32_t> term;
     RescaleColumns scales;
-    std::vector<std::int64_t> wide_bias;  // i16
+    Lines<std::int64_t> wide_bias;  // i16
   };
   std::vector<Part> parts;
   std::vector<T> padding;  // what lies outside: zero, or the zero point

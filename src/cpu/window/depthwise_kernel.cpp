@@ -231,12 +231,12 @@ namespace tosaic::cpu {
 HWY_EXPORT(depthwise_kernels_here);
 const DepthwiseKernels& depthwise_kernels() { return HWY_DYNAMIC_DISPATCH(depthwise_kernels_here)(); }
 
-std::vector<std::byte> pack_depthwise(const DepthwisePacking& packing, const std::int8_t* weight, std::int64_t taps,
-                                      std::int64_t channels, std::int64_t tap_stride, std::int64_t channel_stride,
-                                      std::int32_t weight_zp) {
+Lines<std::byte> pack_depthwise(const DepthwisePacking& packing, const std::int8_t* weight, std::int64_t taps,
+                                std::int64_t channels, std::int64_t tap_stride, std::int64_t channel_stride,
+                                std::int32_t weight_zp) {
   const auto [lanes, group, bytes] = packing;
   const std::int64_t chunks = (channels + lanes - 1) / lanes, groups = (taps + group - 1) / group;
-  std::vector<std::byte> packed(static_cast<std::size_t>(chunks * groups * lanes * group * bytes));
+  Lines<std::byte> packed(static_cast<std::size_t>(chunks * groups * lanes * group * bytes));
   for (std::int64_t c = 0; c < channels; ++c)
     for (std::int64_t t = 0; t < taps; ++t) {
       const std::int32_t w = weight[t * tap_stride + c * channel_stride] - weight_zp;

@@ -3,7 +3,8 @@
 // pixels; `taps` point at the first pixel's inputs, every further pixel's are `step` elements on.
 #pragma once
 #include <cstdint>
-#include <vector>
+
+#include "cpu/lines.h"
 
 namespace tosaic::cpu {
 
@@ -57,8 +58,8 @@ const DepthwiseKernels& depthwise_kernels();
 struct DepthwisePacking {
   std::int64_t lanes, group, bytes;
 };
-std::vector<std::byte> pack_depthwise(const DepthwisePacking& packing, const std::int8_t* weight, std::int64_t taps,
-                                      std::int64_t channels, std::int64_t tap_stride, std::int64_t channel_stride,
-                                      std::int32_t weight_zp);
+Lines<std::byte> pack_depthwise(const DepthwisePacking& packing, const std::int8_t* weight, std::int64_t taps,
+                                std::int64_t channels, std::int64_t tap_stride, std::int64_t channel_stride,
+                                std::int32_t weight_zp);
 
 }  // namespace tosaic::cpu
