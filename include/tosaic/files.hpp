@@ -91,12 +91,19 @@ struct RunRequest {
   std::string program;  // as Session::open takes it
   std::vector<std::string>
       inputs;  // .npy, in order; empty: the stored samples of a .pt2, the cases of a .bpte, zeros for others
+  // In place of inputs: a data set, as open_data_set takes it. One run for each sample, on one thread; as many at once
+  // as the session's `threads`. The outputs of all are stacked along a new first axis. States begin anew with each.
+  std::string samples;
   std::string output_dir;         // output_N.npy go here, numbers as arrays of rank 0; empty: none written
   std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
   std::string states;             // folder with NAME.npy for states: read where they exist, all written behind the run
   SessionOptions session;         // its own `data` is not read
   int repeat = 1;                 // runs, after one that warms up when more than one
   bool profile = false;           // measure the operations, see Session::measure
+  std::function<void(std::size_t done, std::size_t expected)> progress = {};  // of the samples
+};
+struct MeasuredOperation : OperationTime {  // `seconds` is the median of the runs
+  double least_seconds = 0;
 };
 struct RunOutcome {
   std::vector<std::string> input_types, output_types;  // "1x8x8x1xf32"; of outputs also "int", "None", ...
@@ -106,13 +113,23 @@ struct RunOutcome {
   std::string device;  // what it ran on: "cpu", "interp", "vulkan: ...", "ethos-u55-128 (simulated)"
   double load_seconds = 0;
   std::vector<double> run_seconds;
-  std::vector<double> device_seconds;  // the same by the device's own clock; empty: it has none
-  std::vector<OperationTime> profile;  // when asked for: of the last run
-  std::vector<CaseOutcome> cases;      // of a .bpte that is given no inputs: its own were run, and nothing else
+  std::vector<double> device_seconds;      // the same by the device's own clock; empty: it has none
+  std::vector<MeasuredOperation> profile;  // when asked for
+  std::vector<CaseOutcome> cases;          // of a .bpte that is given no inputs: its own were run, and nothing else
+  std::size_t samples = 0;                 // of `RunRequest::samples`; run_seconds has one entry for each
+  int workers = 1;                         // samples at once
+  double seconds = 0;                      // of all samples
 };
 // Loads the program, runs it `repeat` times on the inputs and writes its outputs. Errors: file.missing, file.write,
-// run.*, those of loading it.
+// run.*, evaluate.* (of samples), those of loading it.
 TOSAIC_API Result<RunOutcome> run(const RunRequest& request, const Messages& messages = {});
+// All that ran with one kernel, the most time first; of a delegate that tells its parts, these.
+struct KindTime {
+  std::string operation;
+  std::size_t count = 0;
+  double seconds = 0;
+};
+TOSAIC_API std::vector<KindTime> time_by_kind(const std::vector<MeasuredOperation>& profile);
 
 // ---- device
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run over files: inputs from .npy, outputs into .npy.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 
 #include "api/guard.h"
 #include "api/likely_inputs.h"
+#include "api/profile.h"
 #include "api/program.h"
+#include "api/run_samples.h"
+#include "api/shown_output.h"
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "base/system/output.h"
@@ -71,50 +72,6 @@ Result<std::vector<OwnedTensor>> inputs_for(const Session& session, const RunReq
   return inputs;
 }
 
-// One output, tensor or not.
-struct Shown {
-  std::string type, value;       // as RunOutcome has them
-  std::optional<Tensor> tensor;  // what a .npy file can hold of it
-};
-
-std::string json_number(double number) {
-  return std::isfinite(number) ? to_string(number) : json_quote(to_string(number));
-}
-
-Shown shown(const Literal& value) {
-  auto tensor = [](DType type, std::vector<std::int64_t> shape, const auto& elements) {
-    Bytes content = constant_bytes(type, elements);
-    return Tensor{{type, Shape(std::move(shape)), {}}, std::move(content)};
-  };
-  using Ints = std::vector<std::int64_t>;
-  using Reals = std::vector<double>;
-  auto size = [](const auto& list) { return Ints{static_cast<std::int64_t>(list.size())}; };
-  if (const auto* i = std::get_if<std::int64_t>(&value))
-    return {"int", std::to_string(*i), tensor(DType::i64, {}, Ints{*i})};
-  if (const auto* d = std::get_if<double>(&value)) return {"float", json_number(*d), tensor(DType::f64, {}, Reals{*d})};
-  if (const auto* b = std::get_if<bool>(&value))
-    return {"bool", *b ? "true" : "false", tensor(DType::boolean, {}, Ints{*b})};
-  if (const auto* s = std::get_if<std::string>(&value)) return {"str", json_quote(*s), {}};
-  if (const auto* l = std::get_if<Ints>(&value))
-    return {"int[]", fmt::format("[{}]", fmt::join(*l, ", ")), tensor(DType::i64, size(*l), *l)};
-  if (const auto* l = std::get_if<Reals>(&value)) {
-    std::vector<std::string> texts;
-    for (double d : *l) texts.push_back(json_number(d));
-    return {"float[]", fmt::format("[{}]", fmt::join(texts, ", ")), tensor(DType::f64, size(*l), *l)};
-  }
-  return {"None", "null", {}};
-}
-
-Shown shown(const Output& output) {
-  if (!output.tensor) return shown(output.literal);
-  const TensorType type{output.tensor->dtype, Shape(output.tensor->sizes), {}};
-  return {to_string(type), "", Tensor{type, output.tensor->data}};
-}
-
-std::string output_file(const RunRequest& request, std::size_t i) {
-  return (std::filesystem::path(request.output_dir) / fmt::format("output_{}.npy", i)).string();
-}
-
 // Names come from the program: none leads out of the folder.
 Result<std::string> state_file(const RunRequest& request, const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find_first_of("/\\") != std::string::npos ||
@@ -158,6 +115,7 @@ Status plan(Outputs& files, const RunRequest& request, const Session& session) {
   files.reads(request.program);
   for (const auto* list : {&request.inputs, &request.data})
     for (const std::string& file : *list) files.reads(file);
+  if (!request.samples.empty()) files.reads(request.samples);
   if (!request.states.empty()) {
     TOSAIC_CHECK(make_folder(request.states));
     for (const TensorInfo& state : session.states()) {
@@ -167,7 +125,8 @@ Status plan(Outputs& files, const RunRequest& request, const Session& session) {
   }
   if (request.output_dir.empty()) return {};
   TOSAIC_CHECK(make_folder(request.output_dir));
-  for (std::size_t i = 0; i < session.outputs().size(); ++i) TOSAIC_CHECK(files.plan(output_file(request, i)));
+  for (std::size_t i = 0; i < session.outputs().size(); ++i)
+    TOSAIC_CHECK(files.plan(output_file(request.output_dir, i)));
   return {};
 }
 
@@ -196,26 +155,37 @@ Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) 
   RunOutcome outcome;
   if (request.repeat < 1)
     return error("option.value", fmt::format("'repeat' is {}: a program runs once at least", request.repeat));
+  TOSAIC_CHECK(check_samples(request));
   const auto begin = Clock::now();
   SessionOptions options = request.session;
+  if (!request.samples.empty()) options.threads = 1;
   options.data.clear();
   for (const std::string& path : request.data) {
     TOSAIC_TRY(Bytes file, map_file(path));
     options.data.emplace_back(path, std::move(file));
   }
   TOSAIC_TRY(Bytes program, map_file(request.program));
-  if (request.inputs.empty() && is_bundle(program)) {
+  if (request.inputs.empty() && request.samples.empty() && is_bundle(program)) {
     TOSAIC_TRY(Bundle bundle, read_bundle(program, request.program));
     if (!bundle.cases.empty()) return run_cases(std::move(bundle), request, options, messages);
   }
   TOSAIC_TRY(Session session, Session::load(std::move(program), request.program, options, messages));
   outcome.load_seconds = since(begin);
+  outcome.device = session.device();
+  for (const TensorInfo& t : session.inputs()) outcome.input_types.push_back(to_string(t));
+  Outputs files;
+  if (!request.samples.empty()) {
+    TOSAIC_CHECK(plan(files, request, session));
+    TOSAIC_CHECK(run_samples(session, request, messages, files, outcome));
+    TOSAIC_CHECK(files.commit());
+    return outcome;
+  }
   TOSAIC_TRY(const std::vector<OwnedTensor> inputs, inputs_for(session, request));
   std::vector<InputTensor> lent;
   for (const OwnedTensor& t : inputs) lent.push_back(t.view());
-  Outputs files;
   TOSAIC_CHECK(plan(files, request, session));
   std::vector<Output> outputs;
+  RepeatedProfile profile;
   TOSAIC_CHECK(session.measure(request.profile));
   TOSAIC_CHECK(read_states(session, request));
   if (request.repeat > 1) TOSAIC_CHECK(session.warm(lent));
@@ -224,16 +194,16 @@ Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) 
     TOSAIC_TRY(outputs, session.run(lent));
     outcome.run_seconds.push_back(since(start));
     if (const double seconds = session.device_seconds(); seconds > 0) outcome.device_seconds.push_back(seconds);
+    TOSAIC_TRY(const std::vector<OperationTime> times, session.profile());
+    profile.add(times);
   }
-  TOSAIC_TRY(outcome.profile, session.profile());
-  outcome.device = session.device();
-  for (const TensorInfo& t : session.inputs()) outcome.input_types.push_back(to_string(t));
+  outcome.profile = profile.times();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Shown output = shown(outputs[i]);
+    const ShownOutput output = shown(outputs[i]);
     outcome.output_types.push_back(output.type);
     outcome.output_values.push_back(output.value);
     if (request.output_dir.empty()) continue;
-    outcome.written.push_back(output.tensor ? output_file(request, i) : "");
+    outcome.written.push_back(output.tensor ? output_file(request.output_dir, i) : "");
     if (output.tensor) TOSAIC_CHECK(files.write(outcome.written.back(), npy::write(*output.tensor)));
   }
   TOSAIC_CHECK(write_states(files, session, request, outcome));

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/system/environment.h"
 #include "base/system/streams.h"
+#include "tools/progress.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 
@@ -24,21 +25,40 @@ std::string spread(std::vector<double> times) {
                      times[times.size() / 2] * 1e3, times.back() * 1e3, times.size());
 }
 
-// In columns: the time, what ran, the value that it computes, where the user's program asks for it.
-void print_profile(Tool& tool, const std::vector<OperationTime>& times) {
+// Where a kernel has several steps: all of a kernel together.
+void print_kinds(Tool& tool, const std::vector<KindTime>& kinds) {
+  double whole = 0;
+  std::size_t steps = 0;
+  for (const KindTime& kind : kinds) {
+    whole += kind.seconds;
+    steps += kind.count;
+  }
+  if (steps == kinds.size() || whole == 0) return;
+  tool.print("  by kernel\n");
+  for (const KindTime& kind : kinds)
+    tool.print("  {:9.3f} ms {:5.1f} %  {}{}\n", kind.seconds * 1e3, kind.seconds / whole * 100,
+               printable(kind.operation), kind.count > 1 ? fmt::format(", {} times", kind.count) : "");
+}
+
+// In columns: the time (of several runs median and shortest), what ran, the value that it computes, where the user's
+// program asks for it.
+void print_profile(Tool& tool, const std::vector<MeasuredOperation>& times, bool repeated) {
   constexpr std::size_t widest = 40;  // of a column
   const auto ran = [](const OperationTime& t) { return (t.within.empty() ? "" : "  ") + printable(t.operation); };
   std::size_t ran_width = 0, value_width = 0;
-  for (const OperationTime& t : times) {
+  for (const MeasuredOperation& t : times) {
     ran_width = std::max(ran_width, std::min(ran(t).size(), widest));
     value_width = std::max(value_width, std::min(printable(t.value).size(), widest));
   }
-  for (const OperationTime& t : times) {
-    std::string line = fmt::format("  {:9.3f} ms {:{}}  {:{}}  {}", t.seconds * 1e3, ran(t), ran_width,
+  if (repeated && !times.empty()) tool.print("     median       min\n");
+  for (const MeasuredOperation& t : times) {
+    const std::string least = repeated ? fmt::format(" {:9.3f}", t.least_seconds * 1e3) : "";
+    std::string line = fmt::format("  {:9.3f}{} ms {:{}}  {:{}}  {}", t.seconds * 1e3, least, ran(t), ran_width,
                                    printable(t.value), value_width, printable(t.place));
     line.erase(line.find_last_not_of(' ') + 1);
     tool.print("{}\n", line);
   }
+  print_kinds(tool, time_by_kind(times));
 }
 
 void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome) {
@@ -52,10 +72,13 @@ void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome
         i < outcome.written.size() && !outcome.written[i].empty() ? " -> " + outcome.written[i] : "");
   for (const std::string& state : outcome.states)
     tool.print("  state      {}{}\n", printable(state), request.states.empty() ? "" : " -> " + request.states);
+  if (outcome.samples > 0)
+    tool.print("  samples    {} in {:.3g} s, {:.1f} per second, {} at once\n", outcome.samples, outcome.seconds,
+               static_cast<double>(outcome.samples) / outcome.seconds, outcome.workers);
   if (!outcome.run_seconds.empty())
     tool.print("  time       {}, load {:.1f} ms\n", spread(outcome.run_seconds), outcome.load_seconds * 1e3);
   if (!outcome.device_seconds.empty()) tool.print("  of these   {} on the device\n", spread(outcome.device_seconds));
-  print_profile(tool, outcome.profile);
+  print_profile(tool, outcome.profile, outcome.run_seconds.size() > 1);
 }
 
 std::size_t failed(const RunOutcome& outcome) {
@@ -93,18 +116,27 @@ std::string json_members(const RunOutcome& outcome) {
     return "[" + text + "]";
   };
   std::string operations;
-  for (const OperationTime& t : outcome.profile)
-    operations +=
-        fmt::format("{}{{\"operation\": {}, \"within\": {}, \"value\": {}, \"place\": {}, \"seconds\": {:.9f}}}",
-                    operations.empty() ? "" : ", ", json_text(t.operation), json_text(t.within), json_text(t.value),
-                    json_text(t.place), t.seconds);
+  for (const MeasuredOperation& t : outcome.profile)
+    operations += fmt::format(
+        "{}{{\"operation\": {}, \"within\": {}, \"value\": {}, \"place\": {}, \"seconds\": {:.9f}, "
+        "\"least_seconds\": {:.9f}}}",
+        operations.empty() ? "" : ", ", json_text(t.operation), json_text(t.within), json_text(t.value),
+        json_text(t.place), t.seconds, t.least_seconds);
+  std::string kinds;
+  for (const KindTime& kind : time_by_kind(outcome.profile))
+    kinds += fmt::format("{}{{\"operation\": {}, \"count\": {}, \"seconds\": {:.9f}}}", kinds.empty() ? "" : ", ",
+                         json_text(kind.operation), kind.count, kind.seconds);
+  const std::string samples = outcome.samples == 0
+                                  ? ""
+                                  : fmt::format(", \"samples\": {}, \"workers\": {}, \"seconds\": {:.9f}",
+                                                outcome.samples, outcome.workers, outcome.seconds);
   return fmt::format(
       "\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"values\": [{}], \"written\": {}, \"states\": {}, "
       "\"load_seconds\": {:.9f}, "
-      "\"run_seconds\": {}, \"device_seconds\": {}{}",
+      "\"run_seconds\": {}, \"device_seconds\": {}{}{}",
       json_text(outcome.device), list(outcome.input_types), list(outcome.output_types), values, list(outcome.written),
-      list(outcome.states), outcome.load_seconds, times(outcome.run_seconds), times(outcome.device_seconds),
-      operations.empty() ? "" : ", \"operations\": [" + operations + "]");
+      list(outcome.states), outcome.load_seconds, times(outcome.run_seconds), times(outcome.device_seconds), samples,
+      operations.empty() ? "" : ", \"operations\": [" + operations + "], \"kernels\": [" + kinds + "]");
 }
 
 void act(Tool& tool, RunRequest& request, bool trace) {
@@ -116,7 +148,10 @@ void act(Tool& tool, RunRequest& request, bool trace) {
       say(tool.json ? render_json(note) + "\n" : printable(line) + "\n");
     };
   if (tool.verbose && !tool.json) request.session.told = [](const std::string& line) { say(printable(line) + "\n"); };
+  if (tool.shows_progress())
+    request.progress = [](std::size_t done, std::size_t expected) { show_progress("running", done, expected); };
   const auto outcome = run(request, tool.sink());
+  if (!request.samples.empty() && request.progress) wipe_progress();
   if (!outcome.ok()) return tool.fail(outcome.error());
   if (tool.json)
     tool.print_json("run", outcome->cases.empty() ? json_members(*outcome) : json_cases(*outcome));
@@ -143,6 +178,12 @@ void add_run(CLI::App& app, Tool& tool) {
   command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--samples", request->samples,
+          "many inputs instead of one: a .npz with an array per input, a .npy for a program with one input, or "
+          "a folder of such files; outputs are stacked along a new first axis")
+      ->type_name("FILE|DIR");
   command->add_option("--output-dir", request->output_dir, "folder for output_N.npy, made when missing")
       ->type_name("DIR");
   command->add_option("--executor", request->session.executor, "cpu, or interp: the reference interpreter")
@@ -176,11 +217,11 @@ void add_run(CLI::App& app, Tool& tool) {
   command->add_option("--level", *level, "TOSA level whose limits a .tosa must hold")
       ->check(one_of({"none", "8k"}))
       ->capture_default_str();
-  command->add_option("--threads", request->session.threads, "0: all cores")
+  command->add_option("--threads", request->session.threads, "0: all cores; with --samples, so many at once")
       ->type_name("N")
       ->check(whole_number(0, SessionOptions::most_threads));
   command->add_flag("--profile", request->profile,
-                    "how long each operation of the last run took; inside a delegate indented");
+                    "how long each operation took, inside a delegate indented, and each kernel in all");
   command->add_option("--repeat", request->repeat, "timed runs, after one that warms up")
       ->type_name("N")
       ->check(whole_number(1, most_runs));
@@ -189,6 +230,7 @@ void add_run(CLI::App& app, Tool& tool) {
       "  tosaic run digits.pte --input digit.npy --output-dir out/\n"
       "  tosaic run net.tosa --input a.npy --input b.npy --executor interp --output-dir out/\n"
       "  tosaic run digits.pte --repeat 100 --profile\n"
+      "  tosaic run digits.pte --samples test.npz --output-dir out/\n"
       "  tosaic run digits.vgf --device vulkan --vulkan-device llvmpipe\n"
       "  tosaic run digits_u55.pte --device ethos-u55-128 --data digits_weights.ptd --trace");
   command->callback([=, &tool] {

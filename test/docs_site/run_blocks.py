@@ -10,7 +10,7 @@ import page_files
 from code_blocks import ROOT
 
 # Times, and what depends on the machine.
-VARIES = re.compile(r"(?<=^  time       ).*|(?<=^  one run    ).*|(?<=^  throughput ).*|\d+(?:\.\d+)?(?: ms\b| s\b| inferences/s)", re.M)
+VARIES = re.compile(r"(?<=^  time       ).*|(?<=^  one run    ).*|(?<=^  throughput ).*|(?<= in )\S+ s, \S+ per second, \d+ at once|\d+(?:\.\d+)?(?: ms\b| s\b| inferences/s)", re.M)
 GIVEN_IN_CPP = "tosaic::OwnedTensor image{tosaic::DType::f32, {1, 1, 8, 8}, tosaic::Bytes::copy(std::vector<float>(64).data(), 256)};\n"
 
 

@@ -71,7 +71,8 @@ def compiled(tosaic, model, x, folder, *options):
 def ran(tosaic, file, folder, *options):
     done = subprocess.run([tosaic, "run", file, "-i", folder / "x.npy", "--output-dir", folder, "--profile", *options],
                           check=True, capture_output=True, text=True)
-    return np.load(folder / "output_0.npy"), done.stdout + done.stderr
+    steps, _, _ = done.stdout.partition("  by kernel\n")
+    return np.load(folder / "output_0.npy"), steps + done.stderr
 
 
 def checked(tosaic, file, folder, wanted, near, kernel, bits):
