@@ -47,7 +47,7 @@ TOSAIC_API Result<LabelledData> open_data_set(const std::string& path, const std
                                               const std::vector<TensorInfo>& inputs, const Messages& messages = {});
 
 struct EvaluateOptions {
-  int workers = 0;         // samples that run at once; 0: as many as there are cores, on a Vulkan device 1
+  int workers = 0;         // samples that run at once; 0: Session::useful_clones
   std::size_t limit = 0;   // samples at most; 0: all
   std::size_t worst = 10;  // how many samples to name
   std::function<void(std::size_t done, std::size_t expected)> progress;

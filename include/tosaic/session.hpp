@@ -128,6 +128,8 @@ class TOSAIC_API Session {
   // processor, are shared; memory for tensors is each one's own. This session may run meanwhile. What an Ethos-U or a
   // Vulkan device runs is loaded anew.
   Result<Session> clone() const;
+  // How many clones it is worth to have at work at once, each on one thread: one for each core; on a Vulkan device 1.
+  int useful_clones() const;
   // The methods of the program, in its order. (A method at several sizes is one for each.) Of a .pte or .pt2.
   const std::vector<std::string>& methods() const;
   // Another method of the program next to this one: the buffers that the methods keep together are one, weights as

@@ -136,6 +136,9 @@ void bind_session(nb::module_& m) {
           "reset", [](Session& s) { check(s.reset()); }, "The state is again the first one.")
       .def(
           "clone", [](const Session& s) { return value_of(s.clone()); }, "For another thread; weights are shared.")
+      .def_prop_ro("useful_clones", &Session::useful_clones, "How many are worth having at work at once.")
+      .def_prop_ro_static(
+          "most_threads", [](nb::handle) { return SessionOptions::most_threads; }, "That a session takes.")
       .def_prop_ro("methods", &Session::methods, "The program's, in its order.")
       .def(
           "method", [](const Session& s, const std::string& name) { return value_of(s.method(name)); }, nb::arg("name"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
-import os
 import queue
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from ._calibration import _call_in
 from ._errors import Error
 
@@ -19,14 +19,9 @@ if TYPE_CHECKING:
 
 def run_many(session: Session, calls: Iterable[Any], workers: int) -> Iterator[Any]:
     """The results, in the order of the calls. `calls` is read at most 2 * workers ahead of what was taken."""
-    if not 0 <= workers <= 1024:
-        raise Error(code="run.threads", message=f"'workers' is {workers}", help="0 (all cores) to 1024")
-    return _results(session, calls, workers or (1 if session.device.startswith("vulkan") else _cores()))
-
-
-def _cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not 0 <= workers <= _core.Session.most_threads:
+        raise Error(code="run.threads", message=f"'workers' is {workers}", help=f"0 (all cores) to {_core.Session.most_threads}")
+    return _results(session, calls, workers or session._core.useful_clones)
 
 
 def _results(session: Session, calls: Iterable[Any], workers: int) -> Iterator[Any]:

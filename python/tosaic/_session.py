@@ -249,7 +249,7 @@ class Session:
 
 def session_options(executor: str, method: str, device: str, vulkan_device: str, threads: int, data) -> dict[str, Any]:
     if not -(2**31) <= threads < 2**31:  # what the core has no number for; the rest it refuses itself
-        raise Error(code="run.threads", message=f"'threads' is {threads}", help="0 (all cores) to 1024")
+        raise Error(code="run.threads", message=f"'threads' is {threads}", help=f"0 (all cores) to {_core.Session.most_threads}")
     return {"executor": executor, "method": method, "device": device, "vulkan_device": vulkan_device, "threads": threads,
             "data": {name: bytes(content) for name, content in (data or {}).items()}}
 

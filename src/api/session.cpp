@@ -15,6 +15,7 @@
 #include "api/strided.h"
 #include "base/system/clock.h"
 #include "base/system/interrupt.h"
+#include "base/system/thread_pool.h"
 #include "session/source.h"
 
 namespace tosaic {
@@ -389,6 +390,8 @@ Result<Session> Session::clone() const {
     return Session(std::make_unique<Impl>(std::move(source), self.options, std::move(loaded)));
   });
 }
+
+int Session::useful_clones() const { return device().starts_with("vulkan") ? 1 : static_cast<int>(hardware_threads()); }
 
 Result<Session> Session::method(const std::string& name) const {
   return Impl::entered(impl_, [&](auto& self) -> Result<Session> {
