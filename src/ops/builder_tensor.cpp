@@ -71,14 +71,19 @@ Val with_room_for(Builder& b, const Val& bias, Val weight, const TensorType& x, 
     if (dims != channels) dims *= type.shape.size(++last);
     for (int i = last + 1; i < type.rank(); ++i) inner *= type.shape.size(i);
   }
-  std::vector<std::int64_t> quantised_values(static_cast<std::size_t>(type.shape.elements()));
-  for (std::size_t i = 0; i < quantised_values.size(); ++i) {
-    const std::size_t k = i / static_cast<std::size_t>(inner) % growth.size();
-    const double code = element_as_double(type.dtype, b.graph()[weight.id()].constant.data(), i);
-    quantised_values[i] = static_cast<std::int64_t>(std::nearbyint(code / growth[k]));
+  const Bytes& before = b.graph()[weight.id()].constant;
+  std::vector<std::byte> values(before.data(), before.data() + before.size());
+  const auto count = static_cast<std::size_t>(type.shape.elements()), run = static_cast<std::size_t>(inner);
+  for (std::size_t first = 0; first < count; first += run) {
+    const double by = growth[first / run % growth.size()];
+    if (by == 1) continue;
+    for (std::size_t i = first; i < first + run; ++i) {
+      const double value = element_as_double(type.dtype, before.data(), i);
+      store_integer(type.dtype, values.data(), i, static_cast<std::int64_t>(std::nearbyint(value / by)));
+    }
   }
   for (std::size_t k = 0; k < growth.size(); ++k) s.scale[k] *= growth[k];
-  return b.constant(type, constant_bytes(type.dtype, quantised_values));
+  return b.constant(type, Bytes::of(std::move(values)));
 }
 
 }  // namespace

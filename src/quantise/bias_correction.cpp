@@ -9,6 +9,7 @@
 #include "lower/lower.h"
 #include "ops/op.h"
 #include "quantise/quantise_weight.h"
+#include "simd/bulk_loops.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -92,16 +93,21 @@ void OperandMeans::see(ValueId v, const TensorType& type, std::span<const float>
   const auto found = seen_.find(v);
   if (found == seen_.end()) return;
   Seen& seen = found->second;
-  if (seen.samples > 0 && x.size() != seen.sum.size()) return;  // a table that the tensor's elements are chosen from
-  if (seen.samples++ == 0) {
+  if (seen.samples > 0 && x.size() != seen.count) return;  // a table that the tensor's elements are chosen from
+  const bool is_first = seen.samples++ == 0;
+  if (is_first) {
     seen.type = type;
     seen.moves = moves;
-    seen.sum.assign(x.size(), 0);
+    seen.count = x.size();
+    seen.sum.reset(new double[x.size()]);  // written below
   }
   constexpr std::size_t block = 1 << 15;
   pool.run(static_cast<std::int64_t>((x.size() + block - 1) / block), [&](std::int64_t task, int) {
-    const std::size_t first = static_cast<std::size_t>(task) * block, end = std::min(x.size(), first + block);
-    for (std::size_t i = first; i < end; ++i) seen.sum[i] += x[i];
+    const std::size_t first = static_cast<std::size_t>(task) * block, count = std::min(block, x.size() - first);
+    if (is_first)
+      std::copy_n(x.data() + first, count, seen.sum.get() + first);
+    else
+      simd::bulk_loops().add(x.data() + first, count, seen.sum.get() + first);
   });
 }
 
@@ -110,12 +116,10 @@ std::optional<Tensor> OperandMeans::mean_of(ValueId v) const {
   if (found == seen_.end() || found->second.samples == 0) return std::nullopt;
   const Seen& seen = found->second;
   float* to = nullptr;
-  Bytes content = Bytes::fresh(seen.sum.size(), to);  // may throw: GCC 12 destroys a half-made aggregate twice
+  Bytes content = Bytes::fresh(seen.count, to);  // may throw: GCC 12 destroys a half-made aggregate twice
   Tensor mean{{DType::f32, seen.type.shape, {}}, std::move(content)};
-  for (std::size_t i = 0; i < seen.sum.size(); ++i) {
-    if (!std::isfinite(seen.sum[i])) return std::nullopt;
-    to[i] = static_cast<float>(seen.sum[i] / static_cast<double>(seen.samples));
-  }
+  simd::bulk_loops().divide(seen.sum.get(), seen.count, static_cast<double>(seen.samples), to);
+  if (!simd::bulk_loops().extremes(to, seen.count).all_finite) return std::nullopt;
   for (const Move& move : seen.moves) {
     Graph one;
     Node node = move.node;

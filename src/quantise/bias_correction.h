@@ -5,6 +5,7 @@
 // samples in place of those that batch norms hold.)
 #pragma once
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -35,7 +36,8 @@ class OperandMeans {
   struct Seen {
     TensorType type;
     std::vector<Move> moves;
-    std::vector<double> sum;
+    std::unique_ptr<double[]> sum;
+    std::size_t count = 0;
     std::int64_t samples = 0;
   };
   std::map<ValueId, Seen> seen_;

@@ -140,10 +140,33 @@ void scale(const float* x, std::size_t n, double factor, float* to) {
   for (; i < n; ++i) to[i] = static_cast<float>(x[i] * factor);
 }
 
+void add(const float* x, std::size_t n, double* sums) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::Add(hn::LoadU(d, sums + i), hn::PromoteTo(d, hn::LoadU(narrow, x + i))), d, sums + i);
+  for (; i < n; ++i) sums[i] += x[i];
+}
+
+void divide(const double* x, std::size_t n, double by, float* to) {
+  std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128  // as above
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto divisor = hn::Set(d, by);
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::DemoteTo(narrow, hn::Div(hn::LoadU(d, x + i), divisor)), narrow, to + i);
+#endif
+  for (; i < n; ++i) to[i] = static_cast<float>(x[i] / by);
+}
+
 }  // namespace
 
 const BulkLoops& bulk_loops_here() {
-  static const BulkLoops here{&extremes, &magnitudes, &encode, &coding_errors, &bins, &scale};
+  static const BulkLoops here{&extremes, &magnitudes, &encode, &coding_errors, &bins, &scale, &add, &divide};
   return here;
 }
 

@@ -30,6 +30,10 @@ struct BulkLoops {
   void (*bins)(const float* x, std::size_t n, float low, float per_unit, std::uint32_t last, std::uint32_t* bins);
   // to = x * factor, computed in double.
   void (*scale)(const float* x, std::size_t n, double factor, float* to);
+  // sums += x.
+  void (*add)(const float* x, std::size_t n, double* sums);
+  // to = x / by, computed in double.
+  void (*divide)(const double* x, std::size_t n, double by, float* to);
 };
 const BulkLoops& bulk_loops();
 

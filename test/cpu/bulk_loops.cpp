@@ -126,6 +126,21 @@ TEST(BulkLoops, ScaledAsInDouble) {
   });
 }
 
+TEST(BulkLoops, MeansAreThoseOfDoubles) {
+  everywhere([](const std::vector<float>& x) {
+    std::vector<double> sums(x.size(), 0.1);
+    std::vector<float> means(x.size());
+    for (int i = 0; i < 2; ++i) simd::bulk_loops().add(x.data(), x.size(), sums.data());
+    simd::bulk_loops().divide(sums.data(), x.size(), 3, means.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double sum = 0.1 + static_cast<double>(x[i]) + static_cast<double>(x[i]);
+      EXPECT_TRUE(sums[i] == sum || (std::isnan(sums[i]) && std::isnan(sum))) << x[i];
+      const auto mean = static_cast<float>(sum / 3);
+      EXPECT_TRUE(means[i] == mean || (std::isnan(means[i]) && std::isnan(mean))) << x[i] << " " << means[i];
+    }
+  });
+}
+
 TEST(BulkLoops, BinsHoldTheirElements) {
   everywhere([](const std::vector<float>& x) {
     std::vector<std::uint32_t> bins(x.size());

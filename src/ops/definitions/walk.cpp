@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/definitions/walk.h"
 
+#include <cstdint>
 #include <cstring>
+
+#include "simd/transpose.h"
 
 namespace tosaic::tosa {
 
@@ -23,8 +26,31 @@ Walk broadcasting(const Shape& in, const Shape& out) {
   return walk;
 }
 
+// One that is walked the other way round: side by side in memory lie the elements along another dim than the last one.
+static bool transpose_planes(const Shape& shape, const void* from, const Walk& from_walk, void* to,
+                             const Walk& to_walk) {
+  std::vector<std::int64_t> outer = shape.sizes();
+  const std::size_t last = outer.size() - 1;
+  std::size_t side = 0;
+  while (side < last && (from_walk.strides[side] != 1 || outer[side] == 1)) ++side;
+  if (side == last || to_walk.strides[last] != 1 || outer[last] == 1) return false;
+  const std::int64_t rows = outer[last], columns = outer[side];
+  outer[last] = outer[side] = 1;
+  for_each_position(
+      Shape(outer),
+      [&](const auto& at) {
+        simd::transpose_words(static_cast<const std::uint32_t*>(from) + at[0], from_walk.strides[last],
+                              static_cast<std::uint32_t*>(to) + at[1], to_walk.strides[side], rows, columns);
+      },
+      from_walk, to_walk);
+  return true;
+}
+
 void copy_elements(const Shape& shape, std::size_t element_bytes, const void* from, const Walk& from_walk, void* to,
                    const Walk& to_walk) {
+  const bool aligned = (reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to)) % 4 == 0;
+  if (element_bytes == 4 && aligned && shape.rank() > 1 && transpose_planes(shape, from, from_walk, to, to_walk))
+    return;
   // The last dim is a plain loop: constants of many megabytes pass through here, from files at any byte.
   const auto dims = shape.sizes();
   const Shape outer(dims.empty() ? dims : std::vector<std::int64_t>(dims.begin(), dims.end() - 1));
