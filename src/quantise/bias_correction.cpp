@@ -94,32 +94,36 @@ void OperandMeans::see(ValueId v, const TensorType& type, std::span<const float>
   if (found == seen_.end()) return;
   Seen& seen = found->second;
   if (seen.samples > 0 && x.size() != seen.count) return;  // a table that the tensor's elements are chosen from
-  const bool is_first = seen.samples++ == 0;
-  if (is_first) {
+  if (seen.samples++ == 0) {
     seen.type = type;
     seen.moves = moves;
     seen.count = x.size();
-    seen.sum.reset(new double[x.size()]);  // written below
+    seen.first = Bytes::copy(x.data(), x.size_bytes());
+    return;
   }
+  const bool second = seen.samples == 2;
+  if (second) seen.sum.reset(new double[seen.count]);  // written below
+  const float* first = seen.first.as<float>().data();
   constexpr std::size_t block = 1 << 15;
   pool.run(static_cast<std::int64_t>((x.size() + block - 1) / block), [&](std::int64_t task, int) {
-    const std::size_t first = static_cast<std::size_t>(task) * block, count = std::min(block, x.size() - first);
-    if (is_first)
-      std::copy_n(x.data() + first, count, seen.sum.get() + first);
-    else
-      simd::bulk_loops().add(x.data() + first, count, seen.sum.get() + first);
+    const std::size_t at = static_cast<std::size_t>(task) * block, count = std::min(block, x.size() - at);
+    if (second) std::copy_n(first + at, count, seen.sum.get() + at);
+    simd::bulk_loops().add(x.data() + at, count, seen.sum.get() + at);
   });
+  if (second) seen.first = {};
 }
 
 std::optional<Tensor> OperandMeans::mean_of(ValueId v) const {
   const auto found = seen_.find(v);
   if (found == seen_.end() || found->second.samples == 0) return std::nullopt;
   const Seen& seen = found->second;
-  float* to = nullptr;
-  Bytes content = Bytes::fresh(seen.count, to);  // may throw: GCC 12 destroys a half-made aggregate twice
-  Tensor mean{{DType::f32, seen.type.shape, {}}, std::move(content)};
-  simd::bulk_loops().divide(seen.sum.get(), seen.count, static_cast<double>(seen.samples), to);
-  if (!simd::bulk_loops().extremes(to, seen.count).all_finite) return std::nullopt;
+  Tensor mean{{DType::f32, seen.type.shape, {}}, seen.first};
+  if (seen.sum) {
+    float* to = nullptr;
+    mean.data = Bytes::fresh(seen.count, to);
+    simd::bulk_loops().divide(seen.sum.get(), seen.count, static_cast<double>(seen.samples), to);
+  }
+  if (!simd::bulk_loops().extremes(mean.data.as<float>().data(), seen.count).all_finite) return std::nullopt;
   for (const Move& move : seen.moves) {
     Graph one;
     Node node = move.node;

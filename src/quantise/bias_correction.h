@@ -36,7 +36,8 @@ class OperandMeans {
   struct Seen {
     TensorType type;
     std::vector<Move> moves;
-    std::unique_ptr<double[]> sum;
+    Bytes first;                    // sample, f32
+    std::unique_ptr<double[]> sum;  // of all, where there are more: twice the memory
     std::size_t count = 0;
     std::int64_t samples = 0;
   };
