@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "cpu/matrix/rescale-inl.h"
+#include "simd/pair_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tosaic::cpu {
@@ -149,6 +150,91 @@ void row_i8(const DepthwiseI8Call& call) {
   if (p < call.pixels) pixels_i8<fixed, 1>(call, p, order);
 }
 void depthwise_i8(const DepthwiseI8Call& call) { (call.tap_count + 3) / 4 == 3 ? row_i8<3>(call) : row_i8<0>(call); }
+#elif HWY_TARGET != HWY_SCALAR
+constexpr int group = 2, weight_bytes = 2, offset = 0;
+
+// Two taps of each channel next to each other, as i16.
+HWY_INLINE IntVector two_taps(const std::int8_t* first, const std::int8_t* second) {
+  const hn::Repartition<std::int16_t, Ints> d16;
+  const hn::Rebind<std::int8_t, decltype(d16)> both;
+  const hn::Rebind<std::int8_t, Ints> one;
+  const auto x = hn::LoadU(one, first), y = hn::LoadU(one, second);
+  const auto bytes = [&] {
+    if constexpr (hn::MaxLanes(one) == 16)  // wider, it would interleave halves apart
+      return hn::Combine(both, hn::InterleaveUpper(one, x, y), hn::InterleaveLower(one, x, y));
+    else
+      return hn::InterleaveLower(both, hn::ZeroExtendVector(both, x), hn::ZeroExtendVector(both, y));
+  }();
+  return hn::BitCast(Ints(), hn::PromoteTo(d16, bytes));
+}
+
+template <int fixed, int pixels, bool all>
+HWY_INLINE void chunk_i8(const DepthwiseI8Call& call, std::int64_t first, std::int64_t c) {
+  const Ints d;
+  const hn::Repartition<std::int16_t, Ints> d16;
+  const hn::Rebind<std::int8_t, Ints> d8;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto used = static_cast<std::size_t>(std::min(lanes, call.channels - c));
+  const std::int64_t groups = fixed ? fixed : (call.tap_count + 1) / 2;
+  const auto* weight = static_cast<const std::int16_t*>(call.weight) + c * groups * 2;
+  IntVector acc[pixels];
+  for (int p = 0; p < pixels; ++p) acc[p] = hn::LoadU(d, call.term + c);
+#pragma GCC unroll 5
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const IntVector w = hn::BitCast(d, hn::LoadU(d16, weight + g * lanes * 2));
+#pragma GCC unroll 2
+    for (int p = 0; p < pixels; ++p) {
+      const std::int8_t* x[2];
+      HWY_ALIGN std::int8_t some[2][most_lanes];
+      for (int t = 0; t < 2; ++t) {
+        x[t] = call.taps[2 * g + t] + (first + p) * call.step + c;
+        if constexpr (!all) {
+          std::memset(some[t], 0, sizeof some[t]);
+          std::memcpy(some[t], x[t], used);
+          x[t] = some[t];
+        }
+      }
+      acc[p] = simd::HWY_NAMESPACE::add_pair_products(d, acc[p], two_taps(x[0], x[1]), w);
+    }
+  }
+  if (call.sums) {
+    HWY_ALIGN std::int32_t some[most_lanes];
+    for (int p = 0; p < pixels; ++p) {
+      hn::Store(acc[p], d, some);
+      std::memcpy(call.sums + (first + p) * call.out_step + c, some, used * 4);
+    }
+    return;
+  }
+  const IntVector zero_point = hn::Set(d, call.zero_point);
+  const IntVector lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
+  const RescaleVector rescale(call.multiplier + c, call.shift + c, call.round + c);
+#pragma GCC unroll 2
+  for (int p = 0; p < pixels; ++p) {
+    const IntVector x = hn::Min(hn::Max(hn::Add(rescale(acc[p]), zero_point), lowest), highest);
+    std::int8_t* to = call.out + (first + p) * call.out_step + c;
+    if constexpr (all) {
+      hn::StoreU(hn::DemoteTo(d8, x), d8, to);
+    } else {
+      HWY_ALIGN std::int8_t some[most_lanes];
+      hn::StoreU(hn::DemoteTo(d8, x), d8, some);
+      std::memcpy(to, some, used);
+    }
+  }
+}
+template <int fixed, int pixels>
+HWY_INLINE void pixels_i8(const DepthwiseI8Call& call, std::int64_t first) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));
+  std::int64_t c = 0;
+  for (; c + lanes <= call.channels; c += lanes) chunk_i8<fixed, pixels, true>(call, first, c);
+  if (c < call.channels) chunk_i8<fixed, pixels, false>(call, first, c);
+}
+template <int fixed>
+void row_i8(const DepthwiseI8Call& call) {
+  std::int64_t p = 0;
+  for (; p + 2 <= call.pixels; p += 2) pixels_i8<fixed, 2>(call, p);
+  if (p < call.pixels) pixels_i8<fixed, 1>(call, p);
+}
+void depthwise_i8(const DepthwiseI8Call& call) { call.tap_count == 9 ? row_i8<5>(call) : row_i8<0>(call); }
 #else
 constexpr int group = 1, weight_bytes = 4, offset = 0;
 
@@ -244,6 +330,9 @@ Lines<std::byte> pack_depthwise(const DepthwisePacking& packing, const std::int8
       if (bytes == 1) {
         if (w < -128 || w > 127) return {};
         packed[static_cast<std::size_t>(at)] = static_cast<std::byte>(w);
+      } else if (bytes == 2) {
+        const auto narrow = static_cast<std::int16_t>(w);
+        std::memcpy(packed.data() + at * 2, &narrow, 2);
       } else {
         std::memcpy(packed.data() + at * 4, &w, 4);
       }
