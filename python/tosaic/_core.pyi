@@ -10,7 +10,7 @@ from collections.abc import (
     Mapping,
     Sequence
 )
-from typing import Any
+from typing import Any, Final
 
 
 class Diagnostic:
@@ -526,6 +526,13 @@ class Session:
 
     def clone(self) -> Session:
         """For another thread; weights are shared."""
+
+    @property
+    def useful_clones(self) -> int:
+        """How many are worth having at work at once."""
+
+    most_threads: Final[int] = ...
+    """That a session takes."""
 
     @property
     def methods(self) -> list[str]:
