@@ -11,7 +11,7 @@ PYTHON ?= .venv/bin/python
 STAMPS := build/.stamps
 TOSAIC := build/release/bin/tosaic
 
-.PHONY: help demo docs docs-test-env build device cmsis-pack qemu-npu test test-fresh dist check-abi test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files zig matrix errors pages models quick-models python-env zoo-env tosa-draft-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
+.PHONY: help demo docs docs-test-env build device cmsis-pack qemu-npu test test-fresh dist check-abi test-dist bench lint format bless install wheel plugin venv clean build-tests lint-files zig matrix errors pages models quick-models python-env zoo-env cpu-peers-env tosa-draft-env emulation-layer vela wheel-tools arm64-root arm64-numpy conformance fuzz zoo accuracy-packages accuracy-quick
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -231,6 +231,15 @@ build/zoo-env/done: test/models/zoo_requirements.txt | venv
 	@touch $@
 
 zoo-env: build/zoo-env/done
+
+# Runtimes to be measured with on the CPU.
+build/cpu-peers-env/done: bench/cpu_requirements.txt | venv
+	@rm -rf build/cpu-peers-env && $(PYTHON) -m venv build/cpu-peers-env
+	@$(PYTHON) -c '$(SITE)' >$$(build/cpu-peers-env/bin/python -c '$(SITE)')/peers.pth
+	@build/cpu-peers-env/bin/python $(PIP) --no-deps -r $<
+	@touch $@
+
+cpu-peers-env: build/cpu-peers-env/done
 
 # The TOSA tools that know the draft of 1.1; .venv has those that ExecuTorch takes.
 $(STAMPS)/tosa-draft-env: test/conformance/draft_requirements.txt | $(STAMPS)/packages-VENV

@@ -140,22 +140,33 @@ def eager(threads, runs, path, input_file):
         return {"seconds": least(int(runs), lambda: module(x))}
 
 
-def xnnpack(threads, runs, path, input_file, kind, samples=None):
+def xnnpack_program(path, kind, samples=None):
+    """The bytes of a .pte."""
     import torch
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
     from executorch.exir import to_edge_transform_and_lower
-    from executorch.extension.pybindings import portable_lib
-    from executorch.runtime import Runtime
-    portable_lib._unsafe_reset_threadpool(int(threads))
     program = torch.export.load(path)
     if kind == "int8":
         program = quantised(program, XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True)),
                             samples)
-    buffer = delegated_whole(to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])).to_executorch().buffer
-    method = Runtime.get().load_program(buffer).load_method("forward")
+    return delegated_whole(to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])).to_executorch().buffer
+
+
+def xnnpack_method(threads, program):
+    """Of the bytes of a .pte, as a function of a list of inputs."""
+    from executorch.extension.pybindings import portable_lib
+    from executorch.runtime import Runtime
+    portable_lib._unsafe_reset_threadpool(threads)
+    method = Runtime.get().load_program(program).load_method("forward")
+    return lambda inputs, memory=program: method.execute(inputs)  # the method reads the memory
+
+
+def xnnpack(threads, runs, path, input_file, kind, samples=None):
+    import torch
+    run = xnnpack_method(int(threads), xnnpack_program(path, kind, samples))
     x = torch.from_numpy(np.load(input_file))
-    return {"seconds": least(int(runs), lambda: method.execute([x]))}
+    return {"seconds": least(int(runs), lambda: run([x]))}
 
 
 def reference(runs, path, input_file):

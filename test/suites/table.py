@@ -178,6 +178,8 @@ def table(o):
                   env={**o.peers, "ACCURACY_FIGURES": str(ROOT / "build/accuracy/accuracy.json")})]),
 
         bench("bench", "bench", "tosaic beside its peers, one table", o.build("release", "in_process")),
+        bench("bench-cpu", "cpu", "run time on the CPU, beside ONNX Runtime, OpenVINO, XNNPACK and PyTorch",
+              o.make("cpu-peers-env", "python")),
         bench("bench-ethosu", "ethos_u", "Vela's estimates for our TOSA and for ExecuTorch's, every model"),
         bench("bench-boards", "boards", "networks as C on a Cortex-M55 in QEMU: instructions, flash and RAM, Helium next to plain C",
               o.make("packages-BARE", "compile")),
