@@ -26,9 +26,16 @@ enum class DType : std::uint8_t {
   f8e4m3,
   f8e5m2,
   shape,  // TOSA's !shape: a list of i64 known at compile time
+  // Of block-scaled tensors (OCP Microscaling 1.0, TOSA 1.1): elements, and the power of two that a block of them
+  // shares.
+  f4e2m1,
+  f6e2m3,
+  f6e3m2,
+  mxint8,   // whole multiples of 1/64
+  f8ue8m0,  // 2^-127 to 2^127, or NaN
 };
 
-// Bytes of one element in tosaic's own memory: bool and i4 take one byte, i48 and shape eight.
+// Bytes of one element in tosaic's own memory: what is narrower than a byte takes one, i48 and shape eight.
 constexpr std::size_t storage_size(DType type) {
   switch (type) {
     case DType::boolean:
@@ -36,7 +43,12 @@ constexpr std::size_t storage_size(DType type) {
     case DType::i8:
     case DType::u8:
     case DType::f8e4m3:
-    case DType::f8e5m2: return 1;
+    case DType::f8e5m2:
+    case DType::f4e2m1:
+    case DType::f6e2m3:
+    case DType::f6e3m2:
+    case DType::mxint8:
+    case DType::f8ue8m0: return 1;
     case DType::i16:
     case DType::f16:
     case DType::bf16: return 2;

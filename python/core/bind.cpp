@@ -36,7 +36,12 @@ nb::dlpack::dtype dlpack_of(DType type) {
     case DType::bf16: return code(Code::UInt, 16);
     case DType::u8:
     case DType::f8e4m3:
-    case DType::f8e5m2: return code(Code::UInt, 8);
+    case DType::f8e5m2:
+    case DType::f4e2m1:
+    case DType::f6e2m3:
+    case DType::f6e3m2:
+    case DType::mxint8:
+    case DType::f8ue8m0: return code(Code::UInt, 8);
   }
   return code(Code::UInt, 8);
 }

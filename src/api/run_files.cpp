@@ -36,7 +36,8 @@ Result<OwnedTensor> read_input(const std::string& path, const TensorInfo& wanted
   const bool same = given == wanted.dtype ||
                     (storage_size(given) == storage_size(wanted.dtype) && is_integer(given) &&
                      is_integer(wanted.dtype) && (wanted.dtype == DType::i4 || wanted.dtype == DType::i48)) ||
-                    (given == DType::f8e4m3 && wanted.dtype == DType::f8e5m2);  // both are raw bytes
+                    (given == DType::f8e4m3 && wanted.dtype == DType::f8e5m2) ||  // both are raw bytes
+                    ((given == DType::f8e4m3 || given == DType::u8) && is_of_blocks(wanted.dtype));
   if (!same || !fits(tensor.type.shape, wanted)) {
     Diagnostic why = error("run.input-type", fmt::format("input {} is {}, the program takes {}", i,
                                                          to_string(tensor.type), to_string(wanted)));

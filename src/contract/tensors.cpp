@@ -90,6 +90,11 @@ std::uint32_t contract_dtype(DType type) {
     case DType::f64: return TOSAIC_DTYPE_F64;
     case DType::f8e4m3: return TOSAIC_DTYPE_F8E4M3;
     case DType::f8e5m2: return TOSAIC_DTYPE_F8E5M2;
+    case DType::f4e2m1:
+    case DType::f6e2m3:
+    case DType::f6e3m2:
+    case DType::mxint8:
+    case DType::f8ue8m0: break;
   }
   return TOSAIC_DTYPE_OPAQUE;
 }

@@ -7,9 +7,14 @@
 
 namespace tosaic {
 
+// Of TOSA 1.1's block-scaled tensors alone; real numbers, though mxint8 has a fixed point.
+constexpr bool is_of_blocks(DType type) {
+  return type == DType::f4e2m1 || type == DType::f6e2m3 || type == DType::f6e3m2 || type == DType::mxint8 ||
+         type == DType::f8ue8m0;
+}
 constexpr bool is_float(DType type) {
   return type == DType::f16 || type == DType::bf16 || type == DType::f32 || type == DType::f64 ||
-         type == DType::f8e4m3 || type == DType::f8e5m2;
+         type == DType::f8e4m3 || type == DType::f8e5m2 || is_of_blocks(type);
 }
 constexpr bool is_integer(DType type) {
   return type == DType::i4 || type == DType::i8 || type == DType::u8 || type == DType::i16 || type == DType::i32 ||

@@ -54,6 +54,11 @@ decltype(auto) with_storage(DType type, F&& f) {
     case DType::f64: return f.template operator()<double>();
     case DType::f8e4m3: return f.template operator()<Float8E4M3>();
     case DType::f8e5m2: return f.template operator()<Float8E5M2>();
+    case DType::f4e2m1: return f.template operator()<Float4E2M1>();
+    case DType::f6e2m3: return f.template operator()<Float6E2M3>();
+    case DType::f6e3m2: return f.template operator()<Float6E3M2>();
+    case DType::mxint8: return f.template operator()<MxInt8>();
+    case DType::f8ue8m0: return f.template operator()<Float8UE8M0>();
   }
   return f.template operator()<std::uint8_t>();
 }

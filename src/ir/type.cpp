@@ -10,21 +10,12 @@
 
 namespace tosaic {
 namespace {
-constexpr std::array<std::pair<DType, std::string_view>, 15> dtype_names{{{DType::boolean, "bool"},
-                                                                          {DType::i4, "i4"},
-                                                                          {DType::i8, "i8"},
-                                                                          {DType::u8, "u8"},
-                                                                          {DType::i16, "i16"},
-                                                                          {DType::i32, "i32"},
-                                                                          {DType::i48, "i48"},
-                                                                          {DType::i64, "i64"},
-                                                                          {DType::f16, "f16"},
-                                                                          {DType::bf16, "bf16"},
-                                                                          {DType::f32, "f32"},
-                                                                          {DType::f64, "f64"},
-                                                                          {DType::f8e4m3, "f8e4m3"},
-                                                                          {DType::f8e5m2, "f8e5m2"},
-                                                                          {DType::shape, "shape"}}};
+constexpr std::array<std::pair<DType, std::string_view>, 20> dtype_names{
+    {{DType::boolean, "bool"},  {DType::i4, "i4"},         {DType::i8, "i8"},         {DType::u8, "u8"},
+     {DType::i16, "i16"},       {DType::i32, "i32"},       {DType::i48, "i48"},       {DType::i64, "i64"},
+     {DType::f16, "f16"},       {DType::bf16, "bf16"},     {DType::f32, "f32"},       {DType::f64, "f64"},
+     {DType::f8e4m3, "f8e4m3"}, {DType::f8e5m2, "f8e5m2"}, {DType::shape, "shape"},   {DType::f4e2m1, "f4e2m1"},
+     {DType::f6e2m3, "f6e2m3"}, {DType::f6e3m2, "f6e3m2"}, {DType::mxint8, "mxint8"}, {DType::f8ue8m0, "f8ue8m0"}}};
 }  // namespace
 
 std::string_view name_of(DType type) {

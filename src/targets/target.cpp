@@ -32,6 +32,16 @@ std::string suggestion(const std::string& name) {
                                          : "did you mean " + alternatives(near) + "?";
 }
 
+// Payloads in formats of their own hold TOSA 1.0, which expresses what 1.1 adds.
+tosa::Spec in_1_0(const tosa::Spec& spec) {
+  tosa::Spec older;
+  older.level = spec.level;
+  for (auto f = tosa::Feature::pro_int; f < tosa::Feature::v1_1;
+       f = static_cast<tosa::Feature>(static_cast<int>(f) + 1))
+    if (spec.has(f)) older.add(f);
+  return older;
+}
+
 }  // namespace
 
 Result<Target> find_target(const std::string& name, const std::string& spec) {
@@ -40,6 +50,7 @@ Result<Target> find_target(const std::string& name, const std::string& spec) {
       Target found = target;
       if (!spec.empty()) {
         TOSAIC_TRY(found.spec, tosa::Spec::parse(spec));
+        if (!target.device.empty() || target.payload_is_tosa) found.spec = in_1_0(found.spec);
         found.spec.product = target.spec.product;
       }
       return found;

@@ -28,7 +28,7 @@ ErrorFamily tosa_file() {
               {"nesting", "branches or loops are nested too deep"},
               {"newer", "the file is of TOSA 1.1, of which there are drafts only", "nothing, if it works"},
               {"not-tosa", "the file is no TOSA flatbuffer, or an operator is none of TOSA"},
-              {"operator", "an operator is not in TOSA, is block-scaled, or has the wrong number of operands"},
+              {"operator", "an operator is not in TOSA, or has the wrong number of operands"},
               {"region", "a region is missing"},
               {"size", "a dimension is beyond what TOSA takes",
                "choose smaller sizes (--sizes), or export the model for smaller inputs"},

@@ -198,6 +198,7 @@ Bytes write(const Tensor& tensor) {
   if (dtype == DType::i4) dtype = DType::i8;
   if (dtype == DType::i48 || dtype == DType::shape) dtype = DType::i64;
   if (dtype == DType::f8e5m2) dtype = DType::f8e4m3;  // V1
+  if (is_of_blocks(dtype)) dtype = DType::u8;         // NumPy has none of them
   const auto found = std::find_if(descrs.begin(), descrs.end(), [&](const Descr& d) { return d.dtype == dtype; });
   std::string shape;
   for (std::int64_t dim : tensor.type.shape.sizes()) shape += fmt::format("{}, ", dim);

@@ -75,6 +75,11 @@ Id Module::element(DType type) {
     case DType::bf16: require(Capability::bfloat16, "SPV_KHR_bfloat16"); return encoded(16, FloatEncoding::bfloat16);
     case DType::f8e4m3: require(Capability::float8, "SPV_EXT_float8"); return encoded(8, FloatEncoding::float8_e4m3);
     case DType::f8e5m2: require(Capability::float8, "SPV_EXT_float8"); return encoded(8, FloatEncoding::float8_e5m2);
+    case DType::f4e2m1:  // the graph is of TOSA 1.0
+    case DType::f6e2m3:
+    case DType::f6e3m2:
+    case DType::mxint8:
+    case DType::f8ue8m0: break;
   }
   return 0;
 }

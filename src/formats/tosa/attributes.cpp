@@ -109,8 +109,10 @@ std::vector<Field> fields_of(std::uint16_t number) {
     Field field{table->names[i], FieldKind::i32, nullptr, static_cast<voffset_t>(4 + 2 * i)};
     if (code.sequence_ref >= 0) {
       field.enumeration = table->type_refs[code.sequence_ref]();
-      const bool is_dtype = field.enumeration == tosa_schema::DTypeTypeTable();
-      field.kind = is_dtype ? FieldKind::dtype : FieldKind::named;
+      if (field.enumeration == tosa_schema::DTypeTypeTable())
+        field.kind = FieldKind::dtype;
+      else if (field.enumeration != tosa_schema::BlockSizeTypeTable())  // whose enumerators are named after the number
+        field.kind = FieldKind::named;
     } else if (code.base_type == flatbuffers::ET_STRING) {
       field.kind = field.name.ends_with("_graph") ? FieldKind::body : FieldKind::text;
     } else if (code.base_type == flatbuffers::ET_BOOL) {

@@ -11,7 +11,7 @@ namespace tosaic::tosa_file {
 namespace {
 
 using Stored = tosa_schema::DType;
-constexpr std::array<std::pair<DType, Stored>, 13> dtypes{{
+constexpr std::array<std::pair<DType, Stored>, 18> dtypes{{
     {DType::boolean, Stored::BOOL},
     {DType::i4, Stored::INT4},
     {DType::i8, Stored::INT8},
@@ -25,6 +25,11 @@ constexpr std::array<std::pair<DType, Stored>, 13> dtypes{{
     {DType::f8e4m3, Stored::FP8E4M3},
     {DType::f8e5m2, Stored::FP8E5M2},
     {DType::i64, Stored::INT64},
+    {DType::f4e2m1, Stored::FP4E2M1},
+    {DType::f6e2m3, Stored::FP6E2M3},
+    {DType::f6e3m2, Stored::FP6E3M2},
+    {DType::mxint8, Stored::MXINT8},
+    {DType::f8ue8m0, Stored::FP8UE8M0},
 }};
 
 constexpr int int48_bytes = 6;
@@ -54,19 +59,39 @@ Result<std::vector<std::int32_t>> dims_of(const Value& value) {
   return dims;
 }
 
+namespace {
+
+// Bits of an element where it takes less than its memory, and several share a byte, the first one in the lowest bits.
+int packed_bits(DType type) {
+  switch (type) {
+    case DType::i4:
+    case DType::f4e2m1: return 4;
+    case DType::f6e2m3:
+    case DType::f6e3m2: return 6;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
 std::uint64_t packed_size(DType type, std::int64_t elements) {
   const auto n = static_cast<std::uint64_t>(elements);
-  if (type == DType::i4) return n / 2 + n % 2;
+  if (const int bits = packed_bits(type)) return (n * static_cast<std::uint64_t>(bits) + 7) / 8;
   if (type == DType::i48) return n * int48_bytes;
   return n * storage_size(type);
 }
 
 Bytes pack(DType type, const Bytes& elements) {
-  if (type == DType::i4) {
-    const auto in = elements.as<std::int8_t>();
-    std::vector<std::uint8_t> out((in.size() + 1) / 2, 0);
-    for (std::size_t i = 0; i < in.size(); ++i)
-      out[i / 2] = static_cast<std::uint8_t>(out[i / 2] | ((in[i] & 0xf) << (i % 2 ? 4 : 0)));
+  if (const int bits = packed_bits(type)) {
+    const auto in = elements.as<std::uint8_t>();
+    std::vector<std::uint8_t> out(packed_size(type, std::ssize(in)), 0);
+    const unsigned mask = (1u << bits) - 1;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const std::size_t at = i * static_cast<std::size_t>(bits);
+      const unsigned shifted = (in[i] & mask) << (at % 8);
+      out[at / 8] = static_cast<std::uint8_t>(out[at / 8] | shifted);
+      if (shifted >> 8) out[at / 8 + 1] = static_cast<std::uint8_t>(out[at / 8 + 1] | (shifted >> 8));
+    }
     return Bytes::of(std::move(out));
   }
   if (type == DType::i48) {
@@ -81,11 +106,16 @@ Bytes pack(DType type, const Bytes& elements) {
 
 Bytes unpack(DType type, std::int64_t elements, const Bytes& packed) {
   const auto count = static_cast<std::size_t>(elements);
-  if (type == DType::i4) {
-    std::vector<std::int8_t> out(count);
+  if (const int bits = packed_bits(type)) {
+    const auto in = packed.as<std::uint8_t>();
+    std::vector<std::uint8_t> out(count);
+    const unsigned mask = (1u << bits) - 1, sign = type == DType::i4 ? 8 : 0;
     for (std::size_t i = 0; i < count; ++i) {
-      const int nibble = (std::to_integer<int>(packed.data()[i / 2]) >> (i % 2 ? 4 : 0)) & 0xf;
-      out[i] = static_cast<std::int8_t>(nibble - (nibble & 8) * 2);
+      const std::size_t at = i * static_cast<std::size_t>(bits);
+      unsigned both = in[at / 8];
+      if (at / 8 + 1 < in.size()) both |= static_cast<unsigned>(in[at / 8 + 1]) << 8;
+      const unsigned value = both >> (at % 8) & mask;
+      out[i] = static_cast<std::uint8_t>(value - (value & sign) * 2);
     }
     return Bytes::of(std::move(out));
   }

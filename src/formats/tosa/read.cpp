@@ -37,6 +37,7 @@ using Strings = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
 constexpr int max_nesting = 16;                               // control flow within control flow
 constexpr std::int64_t max_elements = std::int64_t{1} << 58;  // as ir verify
 const char* const version_help = "export it again for TOSA 1.0";
+constexpr std::string_view block_size = "block_size";
 
 template <class T>
 std::uint32_t size_of(const T* list) {
@@ -137,7 +138,7 @@ class Reader {
       return refused("states conditions for its readers that are not known here");
     if (demands && demands->features() != 0)
       return refused(demands->features() == 2
-                         ? "needs block-scaled floats, which are not supported"
+                         ? "holds elements and their scales in one tensor, which is not supported"
                          : fmt::format("needs features numbered {:#x} that are not known here", demands->features()));
     const auto* least = demands ? demands->minimum_reader_version() : nullptr;
     constexpr std::pair known{2026, 8};  // the release whose schema this is
@@ -273,6 +274,7 @@ class Reader {
       node.inputs.push_back(v);
     }
     TOSAIC_TRY(auto bodies, attributes(scope, op, node));
+    if (node.attrs.get_or(block_size, std::int64_t{0}) == 1) without_blocks(node);
     for (const std::string& name : bodies) {
       TOSAIC_TRY(Graph body, body_named(scope, name));
       node.regions.push_back(std::move(body));
@@ -286,15 +288,15 @@ class Reader {
     return {};
   }
 
+  // Of blocks of one element: tensors without scales, for which 1.1 has other operators as well.
+  static void without_blocks(Node& node) {
+    if (node.op != tosa::op::reshape_block_scaled && node.op != tosa::op::row_gather_block_scaled) return;
+    node.op = node.op == tosa::op::reshape_block_scaled ? tosa::op::reshape : tosa::op::row_gather;
+    node.attrs = {};
+  }
+
   static Diagnostic unknown_operator(std::uint32_t number) {
-    const std::string name = op_name(number);
-    if (name.empty())
-      return error("tosa-file.operator", fmt::format("operator number {} is in neither TOSA 1.0 nor 1.1", number))
-          .hint(version_help);
-    return error("tosa-file.operator",
-                 fmt::format("{}, operator number {}, is not supported: of TOSA 1.1, tosaic has all but what "
-                             "is block-scaled",
-                             name, number))
+    return error("tosa-file.operator", fmt::format("operator number {} is in neither TOSA 1.0 nor 1.1", number))
         .hint(version_help);
   }
 
@@ -382,6 +384,10 @@ class Reader {
       return error("tosa-file.dtype",
                    fmt::format("tensor '{}' has type number {} {}, which cannot be read for tensors", name,
                                static_cast<std::uint32_t>(tensor.type()), tosa_schema::EnumNameDType(tensor.type())));
+    if (tensor.scale_type() != tosa_schema::DType::UNKNOWN)
+      return error("tosa-file.dtype", fmt::format("tensor '{}' has the scales of its blocks in it, which is not "
+                                                  "supported: they are operands of their own",
+                                                  name));
     if (tensor.is_unranked()) return error("tosa-file.dynamic", fmt::format("tensor '{}' has no known rank", name));
     std::vector<std::int64_t> dims;
     std::int64_t elements = 1;

@@ -65,8 +65,8 @@ class Writer {
 
  private:
   static bool is_newer(const Graph& graph) {
-    return std::ranges::any_of(graph.values, [](const Value& v) { return v.type.dtype == DType::i64; }) ||
-           std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    const auto newer_type = [](const Value& v) { return v.type.dtype == DType::i64 || is_of_blocks(v.type.dtype); };
+    return std::ranges::any_of(graph.values, newer_type) || std::ranges::any_of(graph.nodes, [&](const Node& node) {
              return tosa::needs_1_1(tosa::View(graph, node)) || std::ranges::any_of(node.regions, is_newer);
            });
   }

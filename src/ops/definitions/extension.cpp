@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/generated_list.h"
+#include "ops/definitions/block_scaled.h"
 #include "ops/definitions/verify.h"
 
 namespace tosaic::extension {
@@ -51,9 +52,10 @@ void name_results(Graph& graph, std::size_t first_node, ValueId first, const std
 bool is_extension(const Node& node) { return find(node.op) != nullptr; }
 
 using Define = std::vector<ValueId> (*)(Definition& definition);
+using DefinitionOf = Define (*)(const Graph&, const Node&);
 
 // With each node by what `definition_of` gives for it, if that is anything, and makes anything of it.
-Graph replaced(Graph made, Define (*definition_of)(const Graph&, const Node&)) {
+Graph replaced(Graph made, DefinitionOf definition_of) {
   std::vector<Node> nodes = std::move(made.nodes);
   made.nodes.clear();
   for (Node& node : nodes) {
@@ -75,6 +77,11 @@ Define definition_of_extension(const Graph&, const Node& node) {
   return op ? op->to_tosa : nullptr;
 }
 
+bool is_block_scaled(const Graph& graph, const Node& node) {
+  const auto of_blocks = [&](ValueId v) { return v != no_value && is_of_blocks(graph[v].type.dtype); };
+  return std::ranges::any_of(node.inputs, of_blocks) || std::ranges::any_of(node.outputs, of_blocks);
+}
+
 // Of an operator of 1.0 types may be newer.
 Define definition_in_1_0(const Graph& graph, const Node& node) {
   const tosa::Op* op = tosa::find(node.op);
@@ -87,10 +94,33 @@ Define definition_in_1_0(const Graph& graph, const Node& node) {
   return op->in_1_0;
 }
 
-bool has_newer(const Graph& graph) {
+Define definition_but_of_blocks(const Graph& graph, const Node& node) {
+  return is_block_scaled(graph, node) ? nullptr : definition_in_1_0(graph, node);
+}
+
+bool any_defined(const Graph& graph, DefinitionOf definition_of) {
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
-    return definition_in_1_0(graph, node) || std::ranges::any_of(node.regions, has_newer);
+    return definition_of(graph, node) ||
+           std::ranges::any_of(node.regions, [&](const Graph& region) { return any_defined(region, definition_of); });
   });
+}
+
+// Whoever runs the program gives or gets elements of block-scaled tensors: they stay what they are.
+bool takes_blocks(const Graph& graph) {
+  const auto of_blocks = [&](ValueId v) { return is_of_blocks(graph[v].type.dtype); };
+  return std::ranges::any_of(graph.inputs, of_blocks) || std::ranges::any_of(graph.outputs, of_blocks);
+}
+
+// In types of TOSA 1.0 that hold the same numbers.
+void carry_blocks(Graph& graph) {
+  for (Value& value : graph.values) {
+    const DType carrier = tosa::block_scaled::carrier(value.type.dtype);
+    if (carrier == value.type.dtype) continue;
+    if (value.is_constant()) value.constant = converted({value.type, value.constant.data()}, carrier);
+    value.type.dtype = carrier;
+  }
+  for (Node& node : graph.nodes)
+    for (Graph& region : node.regions) carry_blocks(region);
 }
 
 std::vector<Pattern> made_patterns(const Ending& ending) {
@@ -159,8 +189,11 @@ std::optional<Graph> in_tosa(const Graph& graph) {
 
 std::optional<Graph> in_tosa_1_0(const Graph& graph) {
   std::optional<Graph> made = in_tosa(graph);
-  if (!has_newer(made ? *made : graph)) return made;
-  Graph older = replaced(made ? *std::move(made) : graph, definition_in_1_0);
+  const bool with_blocks = !takes_blocks(graph);
+  const DefinitionOf definition_of = with_blocks ? definition_in_1_0 : definition_but_of_blocks;
+  if (!any_defined(made ? *made : graph, definition_of)) return made;
+  Graph older = replaced(made ? *std::move(made) : graph, definition_of);
+  if (with_blocks) carry_blocks(older);
   make_names_unique(older);
   return older;
 }

@@ -16,7 +16,7 @@ struct FeatureRow {
   std::optional<Feature> profile;  // the profile, or the version, that an extension extends; none: any
 };
 // In the order of Feature, which is also the order in which Spec::text writes them.
-constexpr std::array<FeatureRow, 16> features{{
+constexpr std::array<FeatureRow, 17> features{{
     {Feature::pro_int, "PRO-INT", std::nullopt},
     {Feature::pro_fp, "PRO-FP", std::nullopt},
     {Feature::int4, "EXT-INT4", Feature::pro_int},
@@ -33,6 +33,7 @@ constexpr std::array<FeatureRow, 16> features{{
     {Feature::v1_1, "TOSA-1.1", std::nullopt},
     {Feature::int64, "EXT-INT64", Feature::v1_1},
     {Feature::shape, "EXT-SHAPE", Feature::v1_1},
+    {Feature::mxfp, "EXT-MXFP", Feature::v1_1},
 }};
 
 std::string lower(std::string_view text) {

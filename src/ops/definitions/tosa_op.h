@@ -36,6 +36,7 @@ enum class Feature : std::uint8_t {
   v1_1,
   int64,
   shape,
+  mxfp,  // block-scaled floats, in ExecuTorch's word: the draft has an extension for each type of element
 };
 std::string_view name_of(Feature feature);  // "PRO-INT", "EXT-INT16", "TOSA-1.1"
 

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "ops/definitions/bounds.h"
-#include "ops/definitions/extension.h"
+#include "ops/definitions/matmul_by_transposed.h"
 #include "ops/definitions/window.h"
 
 namespace tosaic::tosa {
@@ -21,12 +21,7 @@ std::vector<TensorType> infer(const View& view) {
 }
 
 Check check(const View& view) {
-  const Shape &a = view.in(0).shape, &b = view.in(1).shape;
-  if (b[0] != a[0] && b[0] != Dim(1))
-    return broken("matmul_t.batch", "A has {} matrices, B has {}, neither as many nor one", to_string(a[0]),
-                  to_string(b[0]));
-  if (a[2] != b[2])
-    return broken("matmul_t.inner-size", "A has {} columns, B has {}", to_string(a[2]), to_string(b[2]));
+  if (Check c = check_transposed(view, 1)) return c;
   if (Check c = check_zero_point(view, 2, "a-zp", view.in(0).dtype)) return c;
   return check_zero_point(view, 3, "b-zp", view.in(1).dtype);
 }
@@ -34,23 +29,7 @@ Check check(const View& view) {
 Status eval(const Run& run) {
   const std::vector<double> a = as_doubles(run.in[0], first_as_double(run.in[2]));
   const std::vector<double> b = as_doubles(run.in[1], first_as_double(run.in[3]));
-  const Shape& out = run.out[0].type.shape;
-  const std::int64_t inner = run.in[0].type.shape.size(2), width = out.size(2), height = out.size(1);
-  const bool shared = run.in[1].type.shape.size(0) == 1;
-  std::vector<double> sums(static_cast<std::size_t>(width));
-  bool fits = true;
-  for (std::int64_t n = 0; n < out.size(0); ++n)
-    for (std::int64_t h = 0; h < height; ++h) {
-      const double* row = a.data() + (n * height + h) * inner;
-      for (std::int64_t w = 0; w < width; ++w) {
-        const double* column = b.data() + ((shared ? 0 : n) * width + w) * inner;
-        double sum = 0;  // of integers exact below 2^53, which no 2^22 products exceed
-        for (std::int64_t c = 0; c < inner; ++c) sum += row[c] * column[c];
-        sums[static_cast<std::size_t>(w)] = sum;
-      }
-      fits = store_doubles(run.out[0], (n * height + h) * width, sums) && fits;
-    }
-  if (fits) return {};
+  if (store_products(run.out[0], a, b)) return {};
   return unpredictable(run, fmt::format("a sum does not fit the accumulator's {}", name_of(run.out[0].type.dtype)));
 }
 
@@ -79,7 +58,7 @@ TypeRows types() {
   return result;
 }
 
-// MATMUL by B transposed, once for each matrix of A. Of types that it does not have, as f32.
+// Of types that MATMUL does not have, as f32.
 std::vector<ValueId> in_1_0(extension::Definition& d) {
   std::array<ValueId, 4> operands{d.operand(0), d.operand(1), d.operand(2), d.operand(3)};
   const DType a = d.type(operands[0]).dtype, b = d.type(operands[1]).dtype, out = d.result().dtype;
@@ -88,17 +67,8 @@ std::vector<ValueId> in_1_0(extension::Definition& d) {
   if (!older)
     for (std::size_t i = 0; i < 4; ++i)
       operands[i] = i < 2 ? d.cast(operands[i], DType::f32) : d.number(DType::f32, 1, 0);
-  TensorType turned = d.type(operands[1]);
-  const std::int64_t matrices = turned.shape.size(0), width = turned.shape.size(1), inner = turned.shape.size(2);
-  turned.shape = {matrices, inner, width};
-  operands[1] = d.call(op::transpose, {operands[1]}, turned, {{"perms", std::vector<std::int64_t>{0, 2, 1}}});
-  const std::int64_t wanted = d.result().shape.size(0);
-  if (matrices != wanted) {
-    const ValueId multiples = d.constant(DType::shape, {3}, {static_cast<double>(wanted), 1, 1});
-    operands[1] = d.call(op::tile, {operands[1], multiples}, turned.with({wanted, inner, width}));
-  }
   const TensorType made = older ? d.result() : d.result().with(DType::f32);
-  const ValueId product = d.call(op::matmul, {operands.begin(), operands.end()}, made);
+  const ValueId product = matmul_by_transposed(d, operands, made);
   return {made.dtype == out ? product : d.cast(product, out)};
 }
 }  // namespace
