@@ -82,6 +82,7 @@ void drop_unread_inputs(Graph& region, Node& delegate) {
 bool computes_constants(const Graph& graph) {
   constexpr std::size_t matrix = 1 << 14;
   if (std::ranges::any_of(graph.values, [](const Value& v) {
+        if (v.type.dtype == DType::f8ue8m0) return v.constant.size() * 32 >= matrix;  // of blocks
         return v.type.dtype == DType::i8 && v.constant.size() >= matrix && !v.type.quantised();
       }))
     return true;

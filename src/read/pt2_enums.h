@@ -38,7 +38,7 @@ inline Pt2DType pt2_dtype(std::int64_t number) {
     case 30: return {"float8_e5m2", DType::f8e5m2};
     case 31: return {"float8_e4m3fnuz", {}};
     case 32: return {"float8_e5m2fnuz", {}};
-    case 33: return {"float8_e8m0fnu", {}};
+    case 33: return {"float8_e8m0fnu", DType::f8ue8m0};
     case 34: return {"uint32", {}};
     case 35: return {"uint64", {}};
     default: return {};

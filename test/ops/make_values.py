@@ -92,6 +92,18 @@ def q8ta_conv2d_transposed(*arguments):
     return q8ta_conv2d(*first, kernel_size, stride, padding, dilation, groups, activation, output_padding)
 
 
+def block_scaled(call):
+    """ExecuTorch's operator on elements of 8 bits and scales that are given as bytes: the language of domains has no other
+    constants of their types."""
+    types = {"f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}
+
+    def run(input, weight_qdata, weight_scale, *arguments):
+        elements = weight_qdata.view(types.get(arguments[-1], torch.uint8))
+        return call(input, elements, weight_scale.view(torch.float8_e8m0fnu), *arguments)
+
+    return run
+
+
 # ExecuTorch registers Python functions for its Vulkan flow's operators. Those of these compute something else than what
 # the flow means by them: they read weights in another order, or leave the activations as they are.
 STATED = {f.__name__: f for f in (linear_qcs4w, linear_dq8ca_q4gsw, linear_q8ta_q8csw, q8ta_conv2d, q8ta_conv2d_transposed)}
@@ -161,6 +173,8 @@ def run(case):
         return arrays
     with torch.no_grad():
         call = STATED.get(case["name"]) if case["namespace"] == "et_vk" else None
+        if case["namespace"] == "tosa_mxfp" or case["name"] == "mxfp_linear":
+            call = block_scaled(overload(case))
         results = (call or overload(case))(*positional, **named)
     results = results if isinstance(results, (tuple, list)) else [results]
     for k, result in enumerate(results):
@@ -173,6 +187,11 @@ def run(case):
 def overload(case):
     if case["namespace"] == "et_vk":
         import executorch.backends.vulkan.custom_ops_lib  # noqa: F401  registers them
+    if case["namespace"] == "tosa_mxfp" or case["name"] == "mxfp_linear":
+        import executorch.backends.arm.ao_ext  # noqa: F401
+
+        if case["name"] == "mxfp_linear":  # the same operator, by the name that tosaic's package gives it
+            return torch.ops.tosa_mxfp.linear.default
     if case["namespace"] == "torchao":
         import torchao  # noqa: F401
     packet = getattr(getattr(torch.ops, case["namespace"]), case["name"])
