@@ -123,7 +123,7 @@ def _split(rows: list[Described], tensors: list[_core.TensorInfo]) -> list[list[
 
 
 _BYTES = {"bool": 1, "i8": 1, "u8": 1, "i16": 2, "i32": 4, "i64": 8, "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "f8e4m3": 1,
-          "f8e5m2": 1}  # fmt: skip
+          "f8e5m2": 1, "f8ue8m0": 1}  # fmt: skip
 
 
 def _elements(sizes: tuple[int, ...]) -> int:

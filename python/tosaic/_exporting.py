@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from . import _block_scaled
 from ._errors import CompileWarning, Error
 from ._exported import TRACING
 
@@ -150,7 +151,10 @@ def _unwrapped(module):
         from torchao.utils import unwrap_tensor_subclass
     except ImportError:
         return module  # refused by name where the program's weights are read
-    return unwrap_tensor_subclass(copy.deepcopy(module, {id(t): t for t in tensors}))
+    copied = copy.deepcopy(module, {id(t): t for t in tensors})
+    if any(map(_block_scaled.is_block_scaled, tensors)):
+        copied = _block_scaled.replace_linears(copied)
+    return unwrap_tensor_subclass(copied)
 
 
 def _refuse_classes_without_export(module, why: Exception) -> None:

@@ -17,7 +17,7 @@ Described = tuple[int, str, tuple[int, ...], "tuple[int, ...] | None"]
 _NUMPY_NAMES = {
     "bool": "bool", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64",
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
-    "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2",
+    "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8ue8m0",
 }  # fmt: skip
 _torch_names: dict[Any, str] = {}
 
@@ -128,15 +128,20 @@ def writer_to(x) -> Callable[[Any, str], None]:
 
 # ---- results
 
+# Of types that NumPy does not have itself; PyTorch's have these names too, where it has them.
+_ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8ue8m0": "float8_e8m0fnu",
+              "f4e2m1": "float4_e2m1fn", "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn"}
+
+
 def _to_numpy(array, dtype: str):
     import numpy
 
     x = numpy.asarray(array)
-    if dtype in ("bf16", "f8e4m3", "f8e5m2"):
+    name = _ML_DTYPES.get(dtype)
+    if name:
         import ml_dtypes
 
-        x = x.view({"bf16": ml_dtypes.bfloat16, "f8e4m3": ml_dtypes.float8_e4m3fn,
-                    "f8e5m2": ml_dtypes.float8_e5m2}[dtype])
+        x = x.view(getattr(ml_dtypes, name))
     return x
 
 
@@ -144,9 +149,8 @@ def _to_torch(array, dtype: str):
     import torch
 
     x = torch.from_dlpack(array)
-    if dtype in ("bf16", "f8e4m3", "f8e5m2"):
-        x = x.view({"bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}[dtype])
-    return x
+    name = _ML_DTYPES.get(dtype)
+    return x.view(getattr(torch, name)) if name and hasattr(torch, name) else x
 
 
 def _to_namespace(from_dlpack: Callable) -> Callable:

@@ -133,7 +133,7 @@ OTHER = {
 }
 
 ABSENT = {
-    "MXFPOpConfig*": "block-scaled floats, of the TOSA 1.1 draft, are not supported",
+    "MXFPOpConfig*": "ExecuTorch's own is taken: its layers [compile](numerics.md#quantised-weights-in-float-programs)",
     "to_mxfp": "as of MXFPOpConfig",
     "*CompileSpec.preserve_io_quantization": "what is at a delegate's boundary is decided node by node",
     "*CompileSpec.tosa_dev_mode": "no part of TOSA is experimental in tosaic",

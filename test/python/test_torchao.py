@@ -73,19 +73,3 @@ def test_tensors_of_several_tensors_are_refused():
     with pytest.raises(tosaic.Error, match="unwrap_tensor_subclass") as refused:
         tosaic.compile(torch.export.export(model, (x,)), target="tosa-fp")
     assert refused.value.code == "program.tensor-class"
-
-
-@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float4_e2m1fn_x2])
-def test_block_scaled_weights_are_refused_with_the_way_out(dtype):
-    """torch.export does not take torchao's MX tensors apart, unwrapped or not; their values compile."""
-    from torchao.prototype.mx_formats.inference_workflow import MXDynamicActivationMXWeightConfig
-    from torchao.quantization.quantize_.common.kernel_preference import KernelPreference
-
-    model, x = torch.nn.Sequential(torch.nn.Linear(64, 32)).eval().bfloat16(), torch.randn(1, 64).bfloat16()
-    ao.quantize_(model, MXDynamicActivationMXWeightConfig(activation_dtype=dtype, weight_dtype=dtype,
-                                                          kernel_preference=KernelPreference.EMULATED))
-    with pytest.raises(tosaic.Error, match=r"'0.weight' .* MXTensor.*\n.*\n.*get_parameter\('0.weight'\).dequantize") as refused:
-        tosaic.compile(model, x, "tosa-fp")
-    assert refused.value.code == "program.tensor-class"
-    model[0].weight = torch.nn.Parameter(model[0].weight.dequantize(), requires_grad=False)
-    torch.testing.assert_close(tosaic.compile(model, x, "tosa-fp").run(x), model(x), rtol=0.02, atol=0.02)
