@@ -103,5 +103,34 @@ TEST(Refusals, arguments_of_layers) {
             "aten.scaled_dot_product_attention.dropout");
 }
 
+TEST(Refusals, block_scaled_weights) {
+  const auto weight = [](TensorType data, TensorType scale, std::string type, std::int64_t block = 32) {
+    Graph graph;
+    Builder builder(graph);
+    const auto constant = [&](const TensorType& t) {
+      const auto bytes = static_cast<std::size_t>(t.shape.elements()) * storage_size(t.dtype);
+      return builder.constant(t, Bytes::of(std::vector<std::uint8_t>(bytes)));
+    };
+    const Val x(&builder, graph.add_value("x", {DType::f32, {2, 64}, {}}));
+    try {
+      lower_call(builder, Operator("tosa_mxfp.linear.default"), {x, constant(data), constant(scale)},
+                 {{"block_size", block}, {"weight_payload_dtype", std::move(type)}}, {});
+    } catch (Refusal& refused) { return refused.why.code; }
+    return std::string();
+  };
+  const TensorType bytes{DType::u8, {1, 4, 64}, {}}, scales{DType::u8, {1, 4, 2}, {}};
+  EXPECT_EQ(weight(bytes, scales, "f8e4m3"), "");
+  EXPECT_EQ(weight(bytes, {DType::u8, {1, 4, 1}, {}}, "f8e4m3"), "aten.mxfp.shape");
+  EXPECT_EQ(weight({DType::u8, {4, 64}, {}}, {DType::u8, {4, 2}, {}}, "f8e4m3"), "aten.mxfp.shape");
+  EXPECT_EQ(weight({DType::u8, {}, {}}, scales, "f4e2m1"), "aten.mxfp.shape");
+  EXPECT_EQ(weight(bytes, {DType::u8, {}, {}}, "f8e4m3"), "aten.mxfp.shape");
+  EXPECT_EQ(weight(bytes, scales, "f8e4m3", 16), "aten.mxfp.block-size");
+  EXPECT_EQ(weight(bytes, scales, "float9"), "aten.mxfp.type");
+  EXPECT_EQ(weight({DType::i32, {1, 4, 64}, {}}, scales, ""), "aten.mxfp.type");
+  EXPECT_EQ(weight({DType::i32, {1, 4, 64}, {}}, scales, "f8e4m3"), "aten.mxfp.type");
+  const TensorType x{DType::f32, {2, 64}, {}};
+  EXPECT_EQ(refusal("tosa_mxfp.linear.default", {x, bytes, scales}, {}), "aten.mxfp.weight");
+}
+
 }  // namespace
 }  // namespace tosaic

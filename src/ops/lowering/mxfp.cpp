@@ -40,10 +40,11 @@ DType element_type(const Call& call, Val data) {
                                                                      {"f8e4m3", DType::f8e4m3},
                                                                      {"f8e5m2", DType::f8e5m2}}};
   const std::string name = call.text("weight_payload_dtype");
-  if (name.empty()) return data.dtype() == DType::u8 ? DType::f4e2m1 : data.dtype();
+  if (name.empty() && data.dtype() == DType::u8) return DType::f4e2m1;
   for (const auto& [known, type] : names)
-    if (known == name) return type;
-  call.builder().refuse("aten.mxfp.type", "elements of type '" + name + "'");
+    if (name.empty() ? type == data.dtype() : known == name) return type;
+  call.builder().refuse("aten.mxfp.type",
+                        fmt::format("elements of type '{}'", name.empty() ? name_of(data.dtype()) : name));
 }
 
 // The same bits as elements of the type; two of 4 bits share a byte, the first one in its lower half.
@@ -82,6 +83,7 @@ Tensor weight(const Call& call) {
   const Val data = call.tensor("weight_qdata"), scale = call.tensor("weight_scale");
   if (!data.is_constant() || !scale.is_constant())
     b.refuse("aten.mxfp.weight", "weights that are computed while the program runs");
+  if (data.rank() == 0) b.refuse("aten.mxfp.shape", "weights without dims");
   if (call.integer("block_size") != block)
     b.refuse("aten.mxfp.block-size",
              fmt::format("blocks of {}: TOSA has blocks of {}", call.integer("block_size"), block));
