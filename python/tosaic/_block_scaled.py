@@ -17,16 +17,21 @@ def is_block_scaled(tensor: Any) -> bool:
 def replace_linears(module):
     """Puts a call of `torch.ops.tosaic.mxfp_linear` where a linear layer of `module`, which is changed, has such a weight.
     Others stay: of another rounding of activations than TOSA's, or of a class with a forward of its own."""
-    import torch
-
+    if _is_tosas(module):
+        return _linear(module)
     for parent in list(module.modules()):
         for name, child in parent.named_children():
-            if isinstance(child, torch.nn.Linear) and type(child).forward is torch.nn.Linear.forward and _is_tosas(child.weight):
+            if _is_tosas(child):
                 setattr(parent, name, _linear(child))
-    return _linear(module) if type(module) is torch.nn.Linear and _is_tosas(module.weight) else module
+    return module
 
 
-def _is_tosas(weight: Any) -> bool:
+def _is_tosas(layer: Any) -> bool:
+    import torch
+
+    if not isinstance(layer, torch.nn.Linear) or type(layer).forward is not torch.nn.Linear.forward:
+        return False
+    weight = layer.weight
     how = getattr(weight, "act_quant_kwargs", None)
     return (is_block_scaled(weight) and how is not None and how.elem_dtype == weight.elem_dtype
             and how.block_size == weight.block_size == 32 and how.scaling_mode.name == "RCEIL"
