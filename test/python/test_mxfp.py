@@ -60,7 +60,7 @@ def test_in_operators_of_tosa_1_1(element, tmp_path):
     assert len(artifact.pte) < elements * bits / 8 + 15_000
 
 
-def test_halves():
+def test_half_precision():
     model, x = converted("fp8e4m3", torch.bfloat16)
     got = tosaic.compile(model, x, "tosa-fp").run(x)
     assert got.dtype == torch.bfloat16

@@ -53,9 +53,9 @@ TypeRows elements(std::string_view variable) {
 }
 
 TypeRows elements_and_floats(std::string_view variable, std::string_view real) {
-  TypeRows halves = with(elements(variable), real, DType::bf16);
-  for (TypeRow& row : halves) row.and_needs = Feature::bf16;
-  return with(elements(variable), real, DType::f32) + with(elements(variable), real, DType::f16) + halves;
+  TypeRows of_bf16 = with(elements(variable), real, DType::bf16);
+  for (TypeRow& row : of_bf16) row.and_needs = Feature::bf16;
+  return with(elements(variable), real, DType::f32) + with(elements(variable), real, DType::f16) + of_bf16;
 }
 
 Shape scales_shape(const Shape& elements) {
