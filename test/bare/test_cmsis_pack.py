@@ -35,6 +35,7 @@ def test_files(pack):
     assert not [path for path in pack.rglob("*") if "posix" in path.parts]
 
 
+@pytest.mark.by_turns(3)  # two minutes of compiling
 def test_same_bytes(pack, tosaic, programs, tmp_path):
     components = {c.get("Csub"): c for c in xml.parse(pack / "tosaic.tosaic.pdsc").getroot().iter("component")}
     libraries = tmp_path / "libraries"

@@ -64,6 +64,7 @@ def here(page):
     return [b for b in code_blocks.blocks(page) if not b.kind and b.language in ("sh", "console", "c", "cpp")]
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("page", [page for page in PAGES if here(page)])
 def test_shell_c_and_cpp(page, tosaic, tmp_path):
     """A page's blocks in its order, in one folder that has the files which they name."""

@@ -119,7 +119,7 @@ def compiled(tmp_path_factory):
     return file
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("block", blocks())
 def test_each_block_in_a_process_of_its_own(block, compiled, tmp_path):
     shutil.copy(compiled, tmp_path)

@@ -86,6 +86,7 @@ def apart(body):
                             text=True, cwd=pathlib.Path(__file__).parent)
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("what", ["one_process_serves_all", "one_that_was_killed_is_replaced", "a_forked_process_has_one_of_its_own"])
 def test_in_a_process_of_its_own(what):
     child = apart(f"t.{what}()")

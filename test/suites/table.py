@@ -65,7 +65,7 @@ def table(o):
     chosen = lambda: o.ask(o.python, ROOT / "test/peers/executorch_suite/chosen.py", 10910, "misc", "misc", "models")
     theirs = lambda: [o.executorch_suite("ours", 400, 0, ET_SUITE, *chosen(), report="executorch_suite")]
     with_quantizers = lambda: [o.executorch_suite("ours_quantized", 1000, 0, ET_SUITE, report="executorch_quantized_suite"),
-                               o.executorch_suite("vulkan", 12, o.turn, ET_VULKAN, report="executorch_vulkan_suite")]
+                               o.executorch_suite("vulkan", 20, o.turn, ET_VULKAN, report="executorch_vulkan_suite")]
     bench = lambda name, file, about, *needs: Suite(name, about, [tool, venv, *needs], lambda: [Command([
         o.python, f"bench/{file}.py", "--tosaic", "build/release/bin/tosaic", "--output", f"build/{name}.md", *o.more])],
         reports=False)
@@ -86,7 +86,7 @@ def table(o):
               "part, by turns: SEED chooses",
               [package, models, quick_weights], lambda: [o.package_tests("test/python", "test/accuracy", *by_turns)]),
         Suite("bare", "firmware of programs, in QEMU: the same bytes as here, within the memory that `tosaic inspect` says",
-              [tool, venv, models, vela, *boards], lambda: [o.pytest("test/bare", "test/firmware", env=o.peers)]),
+              [tool, venv, models, vela, *boards], lambda: [o.pytest("test/bare", "test/firmware", *by_turns, env=o.peers)]),
         Suite("executorch-part", "some of ExecuTorch's own tests on tosaic", [package], lambda: [*theirs(), *with_quantizers()]),
 
         Suite("slice", "the first test of each test file: is everything installed that the tests need?",
