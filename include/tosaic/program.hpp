@@ -55,6 +55,11 @@ class TOSAIC_API Program {
   static Result<Program> together(const std::vector<std::pair<std::string, Program>>& methods,
                                   const std::string& name = "program");
 
+  // The program with images as batch, height, width, channels ("nhwc"): all inputs of four dimensions, or "INPUT=nhwc",
+  // one; later choices win. Its sample inputs are in that order, too. What the option "input-layout" of a compilation
+  // asks for; one that has it already stays as it is. Error: option.layout.
+  Result<Program> with_input_layout(const std::vector<std::string>& choices) const;
+
   const std::string& name() const;
   const std::string& torch_version() const;  // empty: graph text
   const std::vector<MethodInfo>& methods() const;

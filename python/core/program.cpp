@@ -101,6 +101,13 @@ void bind_program(nb::module_& m) {
           nb::sig("def methods(self) -> list[dict[str, typing.Any]]"),
           "One dict per method: name, inputs, outputs, buffers, written_inputs, nodes, sample_sets.")
       .def(
+          "with_input_layout",
+          [](const Program& p, const std::vector<std::string>& choices) {
+            return value_of(p.with_input_layout(choices));
+          },
+          nb::arg("choices"), nb::sig("def with_input_layout(self, choices: list[str]) -> Program"),
+          "With images as batch, height, width, channels.")
+      .def(
           "sample_inputs",
           [](const Program& p, std::size_t set, const std::string& method) {
             nb::list list;

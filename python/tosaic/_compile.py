@@ -54,6 +54,13 @@ def _find_tools() -> None:
         os.environ["PATH"] = path + os.pathsep + folder if path else folder
 
 
+def _program_of(model: Any, example_inputs: Any, example_kwargs: dict[str, Any] | None, dynamic_shapes: Any,
+                options: CompileOptions) -> Program:
+    """In the layout that the options ask for: so are samples."""
+    program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=5)
+    return program.with_input_layout(options.get("input_layout"))
+
+
 @_in_either_order
 def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, calibration: Any = None,
             example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None, progress: bool | None = None,
@@ -87,7 +94,7 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     OPTIONS
     """
     _find_tools()
-    program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
+    program = _program_of(model, example_inputs, example_kwargs, dynamic_shapes, options)
     with bar_for(progress) as bar:
         core, said = _core.compile(program._core, target, options_of(options), bar, samples_for(calibration, program))
     tell(said, stacklevel=4)
@@ -144,7 +151,7 @@ def compare(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     Raises:
         Error: compare.*, program.*, target.unknown, option.*, calibrate.*, quantise.*.
     """
-    program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
+    program = _program_of(model, example_inputs, example_kwargs, dynamic_shapes, options)
     return _compared(program, target, options_of(options), _kept(calibration), samples, labels, progress, on_device)
 
 
@@ -169,7 +176,7 @@ def tune(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, bu
         Error: tune.*, and what `compare` raises.
     """
     _find_tools()
-    program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
+    program = _program_of(model, example_inputs, example_kwargs, dynamic_shapes, options)
     with bar_for(progress) as bar:
         core, said = _core.tune(program._core, target, options_of(options), budget, bar,
                                 samples_for(_kept(calibration), program), samples_for(samples, program), _integers(labels))
@@ -186,7 +193,7 @@ def explain(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     Raises:
         Error: program.*, target.unknown, option.*, plan.*.
     """
-    program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
+    program = _program_of(model, example_inputs, example_kwargs, dynamic_shapes, options)
     core, _ = _core.explain(program._core, target, options_of(options))
     return Explanation(core, program)
 
@@ -201,7 +208,7 @@ def supports(model: Any, example_inputs: Any = None, target: str = "tosa-int", *
     Raises:
         Error: program.*, target.unknown, option.*, plan.*.
     """
-    program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
+    program = _program_of(model, example_inputs, example_kwargs, dynamic_shapes, options)
     return _core.supports(program._core, target, options_of(options))
 
 
@@ -214,7 +221,7 @@ def plan(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, ex
     Raises:
         Error: program.*, target.unknown, option.*, plan.*.
     """
-    program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=4)
+    program = _program_of(model, example_inputs, example_kwargs, dynamic_shapes, options)
     return _core.plan(program._core, target, options_of(options))[0]
 
 

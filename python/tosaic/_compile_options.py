@@ -24,6 +24,7 @@ class CompileOptions(TypedDict, total=False):
     override: str | Sequence[str] | None
     tosa_spec: str | None
     sizes: str | Sequence[str] | None
+    input_layout: str | Sequence[str] | None
     budget: str | None
     kv: Literal['float', 'int8'] | None
     require_full_delegation: bool | None

@@ -382,6 +382,9 @@ class Program:
         One dict per method: name, inputs, outputs, buffers, written_inputs, nodes, sample_sets.
         """
 
+    def with_input_layout(self, choices: list[str]) -> Program:
+        """With images as batch, height, width, channels."""
+
     def sample_inputs(self, set: int = 0, method: str = 'forward') -> list[tuple[Any, str]]:
         """
         The example inputs that the file holds, as (an object that speaks DLPack, dtype).

@@ -10,7 +10,7 @@ from typing import Any
 from . import _core
 
 
-def _values(value: Any) -> list[str]:
+def values_of(value: Any) -> list[str]:
     if isinstance(value, bool):
         return ["true" if value else "false"]
     if isinstance(value, dict):
@@ -22,7 +22,7 @@ def _values(value: Any) -> list[str]:
 
 def options_of(keywords: Mapping[str, object]) -> dict[str, list[str]]:
     """memory_mode="Sram_Only" -> {"memory-mode": ["Sram_Only"]}; None means the default."""
-    return {name.replace("_", "-"): _values(value) for name, value in keywords.items() if value is not None}
+    return {name.replace("_", "-"): values_of(value) for name, value in keywords.items() if value is not None}
 
 
 def options_page() -> str:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from . import _core, _exported, _exporting
 from ._errors import Error, tell
+from ._options import values_of
 from ._pytree import Call, Tree, trees_of
 from ._session import Session, session_options
 
@@ -83,10 +85,23 @@ class Program:
 
     def _call(self, method: str) -> tuple[Call | None, list[_core.Argument]]:
         """How a method is called, as far as that is known, and what its leaves are."""
-        if method in self._parts:
-            part = self._parts[method]
-            return part._trees()[0], part.inputs
-        return self._trees()[0], next(m["inputs"] for m in self._core.methods if m["name"] == method)
+        tree = self._parts[method]._trees()[0] if method in self._parts else self._trees()[0]
+        return tree, next(m["inputs"] for m in self._core.methods if m["name"] == method)
+
+    def with_input_layout(self, choices: str | Sequence[str] | None) -> Program:
+        """The program with images as batch, height, width, channels, as the option `input_layout` asks for.
+
+        Args:
+            choices: "nhwc", of all inputs of four dimensions; "NAME=nhwc", of one; several: the later win; None: as it is.
+
+        Raises:
+            Error: option.layout.
+        """
+        if choices is None:
+            return self
+        made = Program(self._core.with_input_layout(values_of(choices)), self._exported, self.messages)
+        made._parts = self._parts
+        return made
 
     @property
     def name(self) -> str:

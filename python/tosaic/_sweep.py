@@ -106,7 +106,7 @@ def sweep(model: Any, example_inputs: Any = None, *, targets: Sequence[str] | st
     from concurrent.futures import as_completed  # takes its time
 
     points = _core.sweep_points(_names(targets), _names(precisions), _names(memory_modes), options_of(options))
-    program = Program.of(model, example_inputs, stacklevel=3)
+    program = Program.of(model, example_inputs, stacklevel=3).with_input_layout(options.get("input_layout"))
     data, said = _core.sweep_data(program._core, _samples(calibration, program), _evaluated(evaluation, labels, program),
                                   os.fspath(labels) if isinstance(labels, (str, os.PathLike)) else "", limit)
     tell(said)

@@ -235,11 +235,12 @@ Result<CompileCallbacks> callbacks_of(const Program& program, const Callbacks& c
   return CompileCallbacks{sink, std::move(given), callbacks.progress, callbacks.cancelled};
 }
 
-Result<Artifact> make_artifact(const Program& program, const std::string& target, const Options& options,
+Result<Artifact> make_artifact(const Program& given, const std::string& target, const Options& options,
                                const Callbacks& callbacks, SamplesOfMethods samples, Request request) {
-  if (program.methods().empty()) return no_program();
-  auto impl = std::make_shared<Artifact::Impl>(Artifact::Impl{program, {}, std::move(request), {}, {}});
-  TOSAIC_TRY(impl->options, compile_options_for(target, options));
+  if (given.methods().empty()) return no_program();
+  TOSAIC_TRY(CompileOptions how, compile_options_for(target, options));
+  TOSAIC_TRY(const Program program, given.with_input_layout(how.input_layout));
+  auto impl = std::make_shared<Artifact::Impl>(Artifact::Impl{program, std::move(how), std::move(request), {}, {}});
   Summary& summary = impl->summary;
   const Sink sink = [&](Diagnostic message) {
     if (callbacks.message) callbacks.message(message);
@@ -308,9 +309,10 @@ static Status is_one_at_all_sizes(const ExportedProgram& program, const std::str
   return std::move(made).error();
 }
 
-Result<std::vector<NodeVerdict>> supports(const Program& program, const std::string& target, const Options& options) {
-  return guarded(program.name(), [&]() -> Result<std::vector<NodeVerdict>> {
+Result<std::vector<NodeVerdict>> supports(const Program& given, const std::string& target, const Options& options) {
+  return guarded(given.name(), [&]() -> Result<std::vector<NodeVerdict>> {
     TOSAIC_TRY(CompileOptions how, compile_options_for(target, options));
+    TOSAIC_TRY(const Program program, given.with_input_layout(how.input_layout));
     const Program::Impl& impl = program.impl();
     TOSAIC_TRY(AskedMethod asked, asked_method(impl.exported, how));
     how.target.spec = asked.spec;

@@ -31,15 +31,16 @@ Result<Session> on_its_device(const Program& program, const std::string& target,
 
 }  // namespace
 
-Result<Comparison> compare(const Program& program, const std::string& target, const Options& options,
+Result<Comparison> compare(const Program& given, const std::string& target, const Options& options,
                            const Callbacks& callbacks, const SampleSource& samples, const Evaluation& shown) {
-  return guarded(program.name(), [&]() -> Result<Comparison> {
+  return guarded(given.name(), [&]() -> Result<Comparison> {
     TOSAIC_TRY(const CompileOptions how, compile_options_for(target, options));
+    TOSAIC_TRY(const Program program, given.with_input_layout(how.input_layout));
     TOSAIC_TRY(const CompileCallbacks calls, callbacks_of(program, callbacks, samples));
     ShownSamples on{samples_from(shown.samples), shown.labels};
     std::optional<Session> session;
     if (shown.on_device) {
-      TOSAIC_TRY(session, on_its_device(program, target, options, how));
+      TOSAIC_TRY(session, on_its_device(given, target, options, how));
       on.device = [&](const std::vector<Tensor>& sample) { return results_of(*session, sample); };
     }
     TOSAIC_TRY(Comparison found, compare_model(program.impl().exported, how, calls, on));

@@ -149,6 +149,14 @@ std::vector<GeneralOption> options_of_all() {
         .placeholder = "INPUT.DIM=SIZE",
         .of_integers = true},
        [](CompileOptions& to, const Options& from, const std::string& name) { to.sizes = from.list(name); }},
+      {{.name = "input-layout",
+        .kind = Kind::list,
+        .sentence =
+            "nhwc: inputs of four dimensions are batch, height, width, channels, as cameras give them, in samples "
+            "as well; nchw: as the model has them; INPUT=nhwc is about one of them",
+        .placeholder = "[INPUT=]LAYOUT",
+        .of_integers = true},
+       [](CompileOptions& to, const Options& from, const std::string& name) { to.input_layout = from.list(name); }},
       {{.name = "budget",
         .kind = Kind::text,
         .sentence =

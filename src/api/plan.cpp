@@ -43,8 +43,9 @@ PrintedPlan printed(const PlannedMethod& made, const std::string& file, const Co
 }
 
 // Of one method, or of several by their names.
-Result<PrintedPlan> printed(const Program& program, const std::string& target, const Options& given) {
+Result<PrintedPlan> printed(const Program& exported, const std::string& target, const Options& given) {
   TOSAIC_TRY(const CompileOptions options, integer_options(target, given));
+  TOSAIC_TRY(const Program program, exported.with_input_layout(options.input_layout));
   const Program::Impl& impl = program.impl();
   TOSAIC_TRY(std::vector<AskedMethod> methods, asked_methods(impl.exported, options));
   const bool named = methods.size() > 1 || !impl.parts.empty();

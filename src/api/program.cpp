@@ -9,6 +9,7 @@
 #include "api/guard.h"
 #include "api/strided.h"
 #include "base/system/clock.h"
+#include "pipeline/input_layout.h"
 #include "read/program_file.h"
 
 namespace tosaic {
@@ -238,6 +239,20 @@ const std::string& Program::torch_version() const { return impl_->exported.torch
 const std::vector<MethodInfo>& Program::methods() const { return impl_->methods; }
 const std::string& Program::input_tree() const { return tree_of(impl_->exported, &Method::input_spec); }
 const std::string& Program::output_tree() const { return tree_of(impl_->exported, &Method::output_spec); }
+
+Result<Program> Program::with_input_layout(const std::vector<std::string>& choices) const {
+  if (choices == impl_->input_layout || choices.empty()) return *this;
+  return guarded(name(), [&]() -> Result<Program> {
+    const auto begin = SteadyClock::now();
+    auto made = std::make_shared<Impl>();
+    made->name = impl_->name;
+    made->file = impl_->file;
+    made->parts = impl_->parts;
+    made->input_layout = choices;
+    TOSAIC_TRY(made->exported, tosaic::with_input_layout(impl_->exported, choices));
+    return described(std::move(made), begin);
+  });
+}
 
 Result<std::vector<OwnedTensor>> Program::sample_inputs(std::size_t set, const std::string& method) const {
   return guarded(name(), [&]() -> Result<std::vector<OwnedTensor>> {

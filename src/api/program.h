@@ -21,7 +21,8 @@ struct Program::Impl {
   ExportedProgram exported;
   std::vector<MethodInfo> methods;
   double read_seconds = 0;
-  std::vector<Program> parts;  // that this one is made of
+  std::vector<Program> parts;             // that this one is made of
+  std::vector<std::string> input_layout;  // as it was asked for
   // What the answers for several targets have in common; made when first asked.
   mutable std::mutex asking;
   mutable std::map<std::string, std::unique_ptr<Supports>> supports;  // by the inputs' sizes

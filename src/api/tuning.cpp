@@ -95,11 +95,12 @@ Result<Budget> read_budget(std::string_view written) {
           "expensive, 'cycles<=1.15x' of int8's cycles");
 }
 
-Result<Tuning> tune(const Program& program, const std::string& target, const Options& options,
+Result<Tuning> tune(const Program& given, const std::string& target, const Options& options,
                     const std::optional<Budget>& budget, const Callbacks& callbacks, const SampleSource& samples,
                     const Evaluation& shown) {
-  return guarded(program.name(), [&]() -> Result<Tuning> {
+  return guarded(given.name(), [&]() -> Result<Tuning> {
     TOSAIC_TRY(const CompileOptions how, compile_options_for(target, options));
+    TOSAIC_TRY(const Program program, given.with_input_layout(how.input_layout));
     TOSAIC_TRY(const CompileCallbacks calls, callbacks_of(program, callbacks, samples));
     TOSAIC_TRY(Tuning found,
                tune_model(program.impl().exported, how, calls, {samples_from(shown.samples), shown.labels}, budget));

@@ -27,10 +27,11 @@ struct CompileOptions {
   WeightQuantisation weight_quantisation;  // of a program that stays floats
   bool quantises_states = false;           // of such a program
   bool quantised_io = false, require_full_delegation = false, single_delegate = false;
-  bool self_check = true;          // where the target has one
-  bool strip = false;              // payloads and graphs without locations in the user's source
-  GraphReportOptions show;         // of graphs on their way
-  std::vector<std::string> sizes;  // "x.0=4": of dynamic sizes
+  bool self_check = true;                 // where the target has one
+  bool strip = false;                     // payloads and graphs without locations in the user's source
+  GraphReportOptions show;                // of graphs on their way
+  std::vector<std::string> sizes;         // "x.0=4": of dynamic sizes
+  std::vector<std::string> input_layout;  // "nhwc", "x=nhwc": of images (input_layout.h)
   Effort effort = Effort::usual;
   std::optional<Budget> budget;
   Options said;  // all that the user gave

@@ -23,7 +23,7 @@ Result<Comparison> compared(const CompareCommand& asked, const Options& options,
   Outputs outputs;
   reads(outputs, asked.measured, options);
   if (!asked.report.empty()) TOSAIC_CHECK(outputs.plan(asked.report));  // before the work, not after it
-  TOSAIC_TRY(OpenedProgram given, open(asked.measured, messages));
+  TOSAIC_TRY(OpenedProgram given, open(asked.measured, options, messages));
   given.shown.on_device = asked.on_device;
   Callbacks callbacks;
   callbacks.message = messages;

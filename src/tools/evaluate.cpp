@@ -15,7 +15,7 @@ namespace {
 
 struct EvaluateCommand {
   std::string program, data, labels, floats, report;
-  std::vector<std::string> weights;
+  std::vector<std::string> weights, input_layout;
   SessionOptions session;
   EvaluateOptions options;
 };
@@ -40,7 +40,8 @@ Result<Evaluated> evaluated(const EvaluateCommand& asked, const Messages& messag
   TOSAIC_TRY(const Session session, open_program(asked, messages));
   std::optional<Session> floats;
   if (!asked.floats.empty()) {
-    TOSAIC_TRY(const Program program, Program::open(asked.floats, messages));
+    TOSAIC_TRY(Program program, Program::open(asked.floats, messages));
+    TOSAIC_TRY(program, program.with_input_layout(asked.input_layout));
     SessionOptions on_cpu;
     on_cpu.method = asked.session.method;
     on_cpu.threads = 1;
@@ -85,6 +86,11 @@ void add_evaluate(CLI::App& app, Tool& tool) {
       ->type_name("N")
       ->check(whole_number(0, most_runs))
       ->capture_default_str();
+  command
+      ->add_option("--input-layout", asked->input_layout,
+                   "of the program in floats, as it was given to `compile`: nhwc")
+      ->type_name("[INPUT=]LAYOUT")
+      ->needs("--float");
   command->add_option("--worst", asked->options.worst, "samples to name that are farthest from floats")
       ->type_name("N")
       ->check(whole_number(0, most_runs))

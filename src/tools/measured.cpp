@@ -38,8 +38,9 @@ void reads(Outputs& outputs, const MeasuredProgram& asked, const Options& option
     if (!path.empty()) outputs.reads(path);
 }
 
-Result<OpenedProgram> open(const MeasuredProgram& asked, const Messages& messages) {
+Result<OpenedProgram> open(const MeasuredProgram& asked, const Options& options, const Messages& messages) {
   TOSAIC_TRY(Program program, Program::open(asked.model, messages));
+  TOSAIC_TRY(program, program.with_input_layout(options.list("input-layout")));
   OpenedProgram opened{program, {}, {}};
   if (!asked.calibrate.empty()) { TOSAIC_TRY(opened.calibration, read_samples(asked.calibrate, opened.program)); }
   if (!asked.evaluate.empty()) { TOSAIC_TRY(opened.shown, read_evaluation(asked.evaluate, opened.program)); }

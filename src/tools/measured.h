@@ -24,8 +24,8 @@ struct OpenedProgram {
   SampleSource calibration;  // empty: not given
   Evaluation shown;
 };
-// Errors: those of Program::open, read_samples and read_evaluation.
-Result<OpenedProgram> open(const MeasuredProgram& asked, const Messages& messages);
+// Errors: those of Program::open, Program::with_input_layout, read_samples and read_evaluation.
+Result<OpenedProgram> open(const MeasuredProgram& asked, const Options& options, const Messages& messages);
 // The error of a program that was opened so: about samples, it is about their file.
 Diagnostic about_its_file(Diagnostic why, const MeasuredProgram& asked);
 

@@ -60,7 +60,8 @@ Result<Swept> swept(const SweepCommand& asked, const Options& options, const Mes
   SweepQuestion question = asked.question;
   question.options = options;
   TOSAIC_TRY(const std::vector<SweepPoint> points, sweep_points(question));
-  TOSAIC_TRY(const Program program, Program::open(asked.model, messages));
+  TOSAIC_TRY(Program program, Program::open(asked.model, messages));
+  TOSAIC_TRY(program, program.with_input_layout(options.list("input-layout")));
   TOSAIC_TRY(const SweepData data, read_data(asked, program, messages));
   Swept found{std::filesystem::path(asked.model).filename().string(), {}};
   TOSAIC_TRY(found.rows, sweep(program, points, data, asked.how));

@@ -26,7 +26,7 @@ Result<Tuning> tuned(const TuneCommand& asked, const Options& options, const Mes
     budget = *read;
   }
   if (!asked.output.empty()) TOSAIC_CHECK(outputs.plan(asked.output));  // before the work, not after it
-  TOSAIC_TRY(const OpenedProgram given, open(asked.measured, messages));
+  TOSAIC_TRY(const OpenedProgram given, open(asked.measured, options, messages));
   Callbacks callbacks;
   callbacks.message = messages;
   Result<Tuning> found =
