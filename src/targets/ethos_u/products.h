@@ -14,7 +14,8 @@ const tosa::Product& u85();
 
 // Rewrites after which Vela makes fewer or cheaper commands (docs/benchmarks/ethos-u.md tells what was measured).
 void shape_for_u55(Graph& graph, const Rewrites& rewrite = {});
-void shape_for_small_u55(Graph& graph, const Rewrites& rewrite = {});  // U65 too
+void shape_for_small_u55(Graph& graph, const Rewrites& rewrite = {});
+void shape_for_u65(Graph& graph, const Rewrites& rewrite = {});
 void shape_for_u85(Graph& graph, const Rewrites& rewrite = {});
 void shape_for_small_u85(Graph& graph, const Rewrites& rewrite = {});  // up to 256 MACs
 

@@ -119,16 +119,22 @@ void activations_first(Graph& graph, const Rewrites& rewrite, bool inputs_too) {
   tidy(graph, {.keep_activations = true, .rewrite = rewrite});
 }
 
-void shape_for_u55_of(Graph& graph, const Rewrites& rewrite, bool little_memory) {
-  activations_first(graph, rewrite, little_memory);
+struct Small {
+  bool little_memory = false;
+  bool slow_transposes = false;  // eight cycles and more for a pixel
+};
+
+void shape_for_u55_of(Graph& graph, const Rewrites& rewrite, const Small& npu) {
+  activations_first(graph, rewrite, npu.little_memory);
   rewrite("windows_into_channels", graph, windows_into_channels);
   rewrite("multipliers_as_dense", graph, multipliers_as_dense, 32);
   rewrite("transposed_as_convolutions", graph, transposed_as_convolutions, false);
   rewrite("express", graph, express, native_u55);
   rewrite("strides_into_channels", graph, strides_into_channels);
+  if (npu.slow_transposes) rewrite("images_by_convolution", graph, images_by_convolution);
   rewrite("images_as_rows", graph, images_as_rows);
   rewrite("minima_as_maxima", graph, minima_as_maxima);
-  shape_for_all(graph, rewrite, little_memory);
+  shape_for_all(graph, rewrite, npu.little_memory);
   rewrite("copy_shared_operands", graph, copy_shared_operands);
   rewrite("separate_lone_rescales", graph, separate_lone_rescales);
   rewrite("make_names_unique", graph, make_names_unique);
@@ -136,11 +142,16 @@ void shape_for_u55_of(Graph& graph, const Rewrites& rewrite, bool little_memory)
 
 }  // namespace
 
-void shape_for_u55(Graph& graph, const Rewrites& rewrite) { shape_for_u55_of(graph, rewrite, false); }
+void shape_for_u55(Graph& graph, const Rewrites& rewrite) { shape_for_u55_of(graph, rewrite, {}); }
 // Up to 64 MACs: 16 KB of shared memory.
-void shape_for_small_u55(Graph& graph, const Rewrites& rewrite) { shape_for_u55_of(graph, rewrite, true); }
+void shape_for_small_u55(Graph& graph, const Rewrites& rewrite) {
+  shape_for_u55_of(graph, rewrite, {.little_memory = true});
+}
+void shape_for_u65(Graph& graph, const Rewrites& rewrite) {
+  shape_for_u55_of(graph, rewrite, {.slow_transposes = true});
+}
 
-// U85 fills its multipliers in other ways, and turns images in one command whatever their rank.
+// U85 fills its multipliers in other ways, and turns images of few channels by multiplying.
 void shape_for_u85(Graph& graph, const Rewrites& rewrite) {
   activations_first(graph, rewrite, false);
   rewrite("windows_into_channels", graph, windows_into_channels);
@@ -148,6 +159,7 @@ void shape_for_u85(Graph& graph, const Rewrites& rewrite) {
   rewrite("transposed_as_convolutions", graph, transposed_as_convolutions, true);
   rewrite("express", graph, express, native_u85);
   rewrite("turn_images_one_by_one", graph, turn_images_one_by_one);
+  rewrite("images_by_convolution", graph, images_by_convolution);
   rewrite("separate_chains", graph, separate_chains);
   rewrite("rescales_before_views", graph, rescales_before_views);
   shape_for_all(graph, rewrite);

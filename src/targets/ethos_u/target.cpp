@@ -143,7 +143,7 @@ std::vector<Target> target_ethos_u() {
   };
   const Row rows[] = {{"u55", ethos_u::u55(), ethos_u::shape_for_small_u55, {32, 64}},
                       {"u55", ethos_u::u55(), ethos_u::shape_for_u55, {128, 256}},
-                      {"u65", ethos_u::u65(), ethos_u::shape_for_u55, {256, 512}},
+                      {"u65", ethos_u::u65(), ethos_u::shape_for_u65, {256, 512}},
                       {"u85", ethos_u::u85(), ethos_u::shape_for_small_u85, {128, 256}},
                       {"u85", ethos_u::u85(), ethos_u::shape_for_u85, {512, 1024, 2048}}};
   std::vector<Target> targets;
