@@ -2,6 +2,7 @@
 #include "api/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -243,6 +244,10 @@ const std::string& Program::output_tree() const { return tree_of(impl_->exported
 Result<Program> Program::with_input_layout(const std::vector<std::string>& choices) const {
   if (choices == impl_->input_layout || choices.empty()) return *this;
   return guarded(name(), [&]() -> Result<Program> {
+    if (!impl_->input_layout.empty())
+      return error("option.layout", fmt::format("the program has another input layout already: {}",
+                                                fmt::join(impl_->input_layout, ", ")))
+          .hint("give the program as it was exported, or leave the option out");
     const auto begin = SteadyClock::now();
     auto made = std::make_shared<Impl>();
     made->name = impl_->name;
