@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
       return 1;
     }
     memory[i].resize(bytes);
-    tensors[i] = {memory[i].data(), bytes, t.dtype, t.rank, t.most};
+    tensors[i] = {memory[i].data(), bytes, t.dtype, t.rank, t.most, 0};
   }
   using Milliseconds = std::chrono::duration<double, std::milli>;
   std::vector<double> times;

@@ -6,6 +6,7 @@
  *   describe  its inputs and outputs: how many, dtype, rank, least and most sizes, name where one is known
  *   sizes     of the outputs, for inputs of these sizes: only where describe leaves a choice
  *   execute   once more, on the caller's tensors with their actual sizes
+ *   fetch     an output of that execution which stayed with the payload
  *   profile   where the time of the last execution went
  *   reset     what the payload keeps from one execution to the next is again what it was when opened
  *   clone     the same payload once more, for another thread; what does not change is shared
@@ -38,7 +39,7 @@ extern "C" {
 #define TOSAIC_DELEGATE_API __attribute__((visibility("default")))
 #endif
 
-#define TOSAIC_DELEGATE_VERSION 4
+#define TOSAIC_DELEGATE_VERSION 5
 
 typedef struct tosaic_delegate tosaic_delegate; /* an open payload */
 
@@ -146,7 +147,8 @@ typedef struct {
 enum tosaic_tensor_flags {
   TOSAIC_TENSOR_ANY_DTYPE = 1, /* any dtype with elements of element_bytes is taken: the payload keeps no more */
   TOSAIC_TENSOR_ANY_SHAPE = 2, /* any sizes with as many elements are taken: the payload pads dims with ones */
-  TOSAIC_TENSOR_WIDER = 4      /* I64 is taken for I32 and F64 for F32; integers beyond 32 bits saturate */
+  TOSAIC_TENSOR_WIDER = 4,     /* I64 is taken for I32 and F64 for F32; integers beyond 32 bits saturate */
+  TOSAIC_TENSOR_STAYS = 8      /* of an output: it may stay with the payload, see tosaic_delegate_tensor */
 };
 
 typedef struct {
@@ -177,6 +179,10 @@ typedef struct {
   uint32_t dtype; /* tosaic_dtype; OPAQUE where the caller does not know either: then only bytes are compared */
   uint32_t rank;
   const int64_t* dims; /* actual sizes, outermost first; null for rank 0 */
+  /* What one execution gives and the next one takes need not leave the device. Of an output with TOSAIC_TENSOR_STAYS,
+   * 1: it stays with the payload, nothing is written to `data`. Of an input: 0, or 1 + the number of an output of as
+   * many bytes that stayed in the last execution: that is the input, and `data` is not read. */
+  uint32_t stays;
 } tosaic_delegate_tensor;
 
 /* ---- what profile gives, valid until the next execute or close */
@@ -226,6 +232,9 @@ typedef struct tosaic_delegate_api {
    * the outputs may be partly written, and the payload may be executed again. */
   int (*execute)(tosaic_delegate* delegate, const tosaic_delegate_tensor* tensors, size_t count,
                  tosaic_delegate_error* error);
+  /* Writes the output of that number, which stayed with the payload in the last execution and has `bytes` bytes. It
+   * still is there then. An execution that was refused with ARGUMENT leaves what stayed in the one before. */
+  int (*fetch)(tosaic_delegate* delegate, uint32_t output, void* data, uint64_t bytes, tosaic_delegate_error* error);
   int (*profile)(const tosaic_delegate* delegate, tosaic_delegate_profile* profile, tosaic_delegate_error* error);
   /* on: 1 or 0, as options.profile; from the next execution on. */
   int (*measure)(tosaic_delegate* delegate, uint32_t on, tosaic_delegate_error* error);

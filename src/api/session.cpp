@@ -180,7 +180,10 @@ Result<std::vector<Tensor>> Session::Impl::run(const std::vector<Tensor>& tensor
 // Delegates' own states begin anew; the program's are put back, since a method next to this one may have written them.
 Status Session::Impl::warm(std::span<const InputTensor> given) {
   std::vector<OwnedTensor> kept;
-  for (std::size_t i = 0; i < states.size(); ++i) kept.push_back(owned(loaded->state(i)));
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    TOSAIC_TRY(const Tensor state, loaded->state(i));
+    kept.push_back(owned(state));
+  }
   TOSAIC_TRY(const std::vector<Tensor> lent, borrow(given));
   Status said = [&]() -> Status {
     TOSAIC_TRY(const std::vector<Tensor> results, run(lent));
@@ -351,7 +354,8 @@ Result<OwnedTensor> Session::state(const std::string& name) const {
     const Turn turn(self.source.by_methods->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, self.state(name));
-    return owned(self.loaded->state(i));
+    TOSAIC_TRY(const Tensor state, self.loaded->state(i));
+    return owned(state);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "base/exceptions.h"
 #include "base/printable.h"
@@ -25,7 +26,10 @@ struct tosaic_delegate {
   std::vector<tosaic_delegate_time> time_views;
   std::vector<const void*> inputs;  // of the call
   std::vector<void*> outputs;
-  std::vector<std::vector<std::byte>> narrow;  // by tensor of a call: what the caller has in twice the width
+  std::vector<std::uint32_t> origins;  // likewise, by input: 0, or 1 + the number of the output that it is
+  std::vector<char> stays;             // by output
+  std::vector<std::optional<std::uint64_t>> stayed;  // by output: its bytes, if it stayed in the last execution
+  std::vector<std::vector<std::byte>> narrow;        // by tensor of a call: what the caller has in twice the width
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
 };
 
@@ -151,6 +155,9 @@ int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host*
     }
   made->inputs.resize(made->description.inputs.size());
   made->outputs.resize(made->description.outputs.size());
+  made->origins.resize(made->inputs.size());
+  made->stays.resize(made->outputs.size());
+  made->stayed.resize(made->outputs.size());
   made->narrow.resize(made->infos.size());
   for (const TensorInfo& info : made->description.inputs) made->varies |= info.least != info.most;
   if (!told && host && host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE) {
@@ -235,6 +242,13 @@ Status check_call(const tosaic_delegate& delegate, const tosaic_delegate_tensor*
     };
     if (const std::string why = disagreement(delegate.infos[i], tensors[i]); !why.empty()) return wrong(why);
     if (!tensors[i].data && tensors[i].bytes > 0) return wrong("its data are null");
+    if (!tensors[i].stays) continue;
+    if (is_wider(delegate.infos[i], tensors[i].dtype)) return wrong("what is converted stays nowhere");
+    if (i >= inputs && !(delegate.infos[i].flags & TOSAIC_TENSOR_STAYS))
+      return wrong("it cannot stay with the payload");
+    if (i < inputs && (tensors[i].stays > outputs || delegate.stayed[tensors[i].stays - 1] != tensors[i].bytes))
+      return wrong(
+          fmt::format("no output {} of {} bytes stayed in the last execution", tensors[i].stays - 1, tensors[i].bytes));
   }
   return {};
 }
@@ -315,17 +329,27 @@ int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tenso
       if (i < inputs) narrow(delegate.infos[i].dtype, data, delegate.narrow[i].data(), tensors[i].bytes / 8);
       data = delegate.narrow[i].data();
     }
-    if (i < inputs)
+    if (i < inputs) {
       delegate.inputs[i] = data;
-    else
+      delegate.origins[i] = tensors[i].stays;
+    } else {
       delegate.outputs[i - inputs] = data;
+      delegate.stays[i - inputs] = tensors[i].stays != 0;
+    }
   }
+  const bool staying = std::any_of(tensors, tensors + count, [](const auto& tensor) { return tensor.stays != 0; });
   int status = TOSAIC_DELEGATE_FAILED;
   delegate.time_views.clear();
   const auto begin = SteadyClock::now();
-  Status ran = delegate.payload->execute(delegate.inputs, delegate.outputs, status);
+  Status ran = staying ? delegate.payload->execute_staying(delegate.inputs, delegate.outputs, delegate.origins,
+                                                           delegate.stays, status)
+                       : delegate.payload->execute(delegate.inputs, delegate.outputs, status);
   delegate.seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
   if (!ran.ok()) return report(status_of(ran.error(), status), ran.error(), error);
+  for (std::size_t i = inputs; i < count; ++i) {
+    delegate.stayed[i - inputs].reset();
+    if (tensors[i].stays) delegate.stayed[i - inputs] = tensors[i].bytes;
+  }
   for (std::size_t i = inputs; i < count; ++i)
     if (is_wider(delegate.infos[i], tensors[i].dtype))
       widen(delegate.infos[i].dtype, delegate.narrow[i].data(), tensors[i].data, tensors[i].bytes / 8);
@@ -364,6 +388,22 @@ int execute_payload(tosaic_delegate* delegate, const tosaic_delegate_tensor* ten
   return alone(delegate, error, [&] { return execute_alone(*delegate, tensors, count, error); });
 }
 
+int fetch_output(tosaic_delegate* delegate, std::uint32_t output, void* data, std::uint64_t bytes,
+                 tosaic_delegate_error* error) {
+  return alone(delegate, error, [&]() -> int {
+    if (output >= delegate->stayed.size() || delegate->stayed[output] != bytes)
+      return report(TOSAIC_DELEGATE_ARGUMENT,
+                    argument(fmt::format("no output {} of {} bytes stayed in the last execution", output, bytes)),
+                    error);
+    if (bytes == 0) return TOSAIC_DELEGATE_OK;
+    if (!data) return report(TOSAIC_DELEGATE_ARGUMENT, argument("the pointer for the output is null"), error);
+    int status = TOSAIC_DELEGATE_FAILED;
+    Status fetched =
+        delegate->payload->fetch(output, {static_cast<std::byte*>(data), static_cast<std::size_t>(bytes)}, status);
+    return fetched.ok() ? TOSAIC_DELEGATE_OK : report(status_of(fetched.error(), status), fetched.error(), error);
+  });
+}
+
 int measure_payload(tosaic_delegate* delegate, std::uint32_t on, tosaic_delegate_error* error) {
   return alone(delegate, error, [&]() -> int {
     delegate->payload->measure(on != 0);
@@ -376,6 +416,7 @@ int measure_payload(tosaic_delegate* delegate, std::uint32_t on, tosaic_delegate
 int reset_payload(tosaic_delegate* delegate, tosaic_delegate_error* error) {
   return alone(delegate, error, [&]() -> int {
     delegate->payload->reset();
+    delegate->stayed.assign(delegate->stayed.size(), std::nullopt);
     return TOSAIC_DELEGATE_OK;
   });
 }
@@ -404,6 +445,14 @@ Result<std::vector<Shape>> Payload::resize(const std::vector<Shape>&, int&) {
   return sizes;
 }
 
+Status Payload::execute_staying(std::span<const void* const>, std::span<void* const>, std::span<const std::uint32_t>,
+                                std::span<const char>, int&) {
+  return internal_error("the payload says that outputs stay, and cannot execute so");
+}
+Status Payload::fetch(std::size_t, std::span<std::byte>, int&) {
+  return internal_error("the payload keeps no outputs");
+}
+
 tosaic_delegate_api table(const char* id, const Server& server) {
   return {sizeof(tosaic_delegate_api),
           TOSAIC_DELEGATE_VERSION,
@@ -413,6 +462,7 @@ tosaic_delegate_api table(const char* id, const Server& server) {
           describe_payload,
           sizes_payload,
           execute_payload,
+          fetch_output,
           profile_payload,
           measure_payload,
           reset_payload,

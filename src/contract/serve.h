@@ -60,6 +60,12 @@ class Payload {
   virtual Result<std::vector<Shape>> resize(const std::vector<Shape>& inputs, int& status);
   // The tensors are what the description says. `status` is what a refusal means; FAILED unless it is set.
   virtual Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int& status) = 0;
+  // The same for payloads that say TOSAIC_TENSOR_STAYS of an output: by input, 0 or 1 + the number of the output that
+  // it is; by output, whether it stays. Their pointers are not to be used.
+  virtual Status execute_staying(std::span<const void* const> inputs, std::span<void* const> outputs,
+                                 std::span<const std::uint32_t> origins, std::span<const char> stays, int& status);
+  // Of the last execution, an output that stayed.
+  virtual Status fetch(std::size_t output, std::span<std::byte> to, int& status);
   // Of the last execution by the device's own clock; 0: it has none.
   virtual double device_seconds() const { return 0; }
   virtual std::vector<OperationTime> times() const { return {}; }

@@ -131,8 +131,12 @@ tosaic_delegate_tensor_info TensorInfo::view() const {
 }
 
 tosaic_delegate_tensor tensor_of(const TensorType& type, void* data) {
-  return {data, type.storage_bytes(), contract_dtype(type.dtype), static_cast<std::uint32_t>(type.rank()),
-          type.shape.sizes().data()};
+  return {data,
+          type.storage_bytes(),
+          contract_dtype(type.dtype),
+          static_cast<std::uint32_t>(type.rank()),
+          type.shape.sizes().data(),
+          0};
 }
 
 std::string place_in_call(std::size_t i, std::size_t inputs) {

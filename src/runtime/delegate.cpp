@@ -150,6 +150,14 @@ Status OpenDelegate::execute(std::span<const tosaic_delegate_tensor> tensors, in
   return {};
 }
 
+Status OpenDelegate::fetch(std::size_t output, std::span<std::byte> to) {
+  tosaic_delegate_error why = empty_error();
+  if (const int said = delegate_.get_deleter().api->fetch(delegate_.get(), static_cast<std::uint32_t>(output),
+                                                          to.data(), to.size(), &why))
+    return contract::diagnostic_of(said, why);
+  return {};
+}
+
 tosaic_delegate_profile OpenDelegate::profile() const {
   tosaic_delegate_profile profile{};
   profile.struct_bytes = sizeof profile;

@@ -65,6 +65,8 @@ class OpenDelegate {
   // Of the outputs, for these inputs.
   Result<std::vector<Shape>> sizes(std::span<const tosaic_delegate_tensor> inputs);
   Status execute(std::span<const tosaic_delegate_tensor> tensors, int* status = nullptr);
+  // An output that stayed with the payload in the last execution.
+  Status fetch(std::size_t output, std::span<std::byte> to);
   // What the payload keeps between executions is again what it was when opened.
   Status reset();
   // Another one in that state; nothing: the delegate cannot, opening anew does the same.

@@ -26,7 +26,12 @@ Status Method::Impl::load() {
   if (origin->options.fixed_sizes) TOSAIC_CHECK(check_fixed());
   let_vary();
   lent = lendable(inputs, plan(), cells, inputs_of);
+  anywhere = written_anywhere(outputs, plan(), cells, inputs_of);
   make_output_space();
+  for (std::size_t s = 0; s < steps.size(); ++s)
+    if (auto* step = std::get_if<DelegateStep>(&steps[s]))
+      step->staying = staying_arguments(std::get<pte::DelegateCall>(plan().instructions[s]), plan(), cells,
+                                        *delegates[step->delegate]);
   return {};
 }
 
@@ -59,6 +64,7 @@ Status Method::Impl::copy(const Impl& from) {
   inputs = from.inputs;
   lent = from.lent;
   outputs = from.outputs;
+  anywhere = from.anywhere;
   others = from.others;
   input_types = from.input_types;
   output_types = from.output_types;
@@ -77,7 +83,7 @@ Status Method::Impl::copy(const Impl& from) {
       TOSAIC_TRY(auto made, (*kernel)->clone());
       steps.emplace_back(std::move(made));
     } else if (const auto* delegate = std::get_if<DelegateStep>(&step)) {
-      steps.emplace_back(*delegate);
+      steps.emplace_back(DelegateStep{delegate->delegate, delegate->args, delegate->reordered, delegate->staying});
     } else if (const auto* move = std::get_if<MoveStep>(&step)) {
       steps.emplace_back(*move);
     } else if (const auto* jump = std::get_if<JumpStep>(&step)) {

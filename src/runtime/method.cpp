@@ -45,10 +45,11 @@ const std::vector<TensorType>& Method::input_types() const { return impl_->input
 const std::vector<TensorType>& Method::output_types() const { return impl_->output_types; }
 const std::vector<Method::State>& Method::states() const { return impl_->states; }
 
-Tensor Method::state(std::size_t i) const {
+Result<Tensor> Method::state(std::size_t i) const {
+  TOSAIC_CHECK(impl_->settle());
   const TensorCell& cell = impl_->cells[at(impl_->state_cells[i])].tensor;
   std::vector<std::byte> space;
-  return {cell.type, Bytes::copy(dense(cell, space), cell.type.storage_bytes())};
+  return Tensor{cell.type, Bytes::copy(dense(cell, space), cell.type.storage_bytes())};
 }
 
 Status Method::set_state(std::size_t i, const Tensor& content) {
@@ -56,7 +57,9 @@ Status Method::set_state(std::size_t i, const Tensor& content) {
   if (content.type != type)
     return error("run.state-type",
                  fmt::format("state '{}' is {}, its new content {}", name, to_string(type), to_string(content.type)));
+  TOSAIC_CHECK(impl_->settle());
   store_dense(impl_->cells[at(impl_->state_cells[i])].tensor, content.data.data());
+  impl_->let_go();
   return {};
 }
 FixedValues Method::other_outputs() const {
@@ -109,6 +112,7 @@ Result<Method> Method::clone() const {
 }
 
 Status Method::reset() {
+  impl_->let_go();
   impl_->memory.reset();
   impl_->cells = impl_->first_cells;
   for (const auto& delegate : impl_->delegates)
@@ -157,15 +161,15 @@ double Method::device_seconds() const {
 
 Status Method::compute(std::span<const TensorView> given) {
   Impl& m = *impl_;
+  struct Loan {
+    Impl& of;
+    ~Loan() { of.give_back(); }
+  } const loan{m};
   m.seconds.assign(m.seconds.size(), 0);
   m.parts.assign(m.parts.size(), {});
   if (given.size() != m.inputs.size())
     return error("run.input-count", fmt::format("method '{}' takes {} inputs, {} are given", m.plan().name,
                                                 m.inputs.size(), given.size()));
-  struct Loan {
-    Impl& of;
-    ~Loan() { of.give_back(); }
-  } const loan{m};
   for (std::size_t i = 0; i < given.size(); ++i) TOSAIC_CHECK(m.take(i, given[i]));
   return m.run_steps();
 }
@@ -184,11 +188,13 @@ Result<std::vector<Tensor>> Method::run(const std::vector<Tensor>& tensors) {
       return error("run.input-type", fmt::format("input {} is {} and has {} bytes", i, to_string(type), data.size()));
     views.push_back({type, data.data()});
   }
+  std::vector<Bytes> borrowed = impl_->borrow_outputs();
   TOSAIC_CHECK(compute(views));
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < impl_->outputs.size(); ++i) {
     const TensorType& type = output_type(i);
-    outputs.push_back({type, Bytes::copy(output(i), type.storage_bytes())});
+    outputs.push_back(
+        {type, borrowed[i].null() ? Bytes::copy(output(i), type.storage_bytes()) : std::move(borrowed[i])});
   }
   return outputs;
 }

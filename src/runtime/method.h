@@ -70,13 +70,14 @@ class Method {
   Status compute(std::span<const TensorView> inputs);
   const TensorType& output_type(std::size_t i) const;
   const void* output(std::size_t i) const;
-  // The buffers that the program names, in its order; their content between runs, row-major. Error: run.state-type.
+  // The buffers that the program names, in its order; their content between runs, row-major. Errors: run.state-type;
+  // those of a device that keeps them and is lost.
   struct State {
     std::string name;
     TensorType type;
   };
   const std::vector<State>& states() const;
-  Tensor state(std::size_t i) const;
+  Result<Tensor> state(std::size_t i) const;
   Status set_state(std::size_t i, const Tensor& content);
   // Buffers, and what the delegates keep, are again what they were when the method was loaded.
   Status reset();

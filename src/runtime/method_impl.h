@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Method is made of. Private to method.cpp, load_method.cpp and run_method.cpp.
+// What a Method is made of. Private to method.cpp, load_method.cpp, staying.cpp and run_method.cpp.
 #pragma once
 #include <memory>
 #include <optional>
@@ -9,6 +9,7 @@
 
 #include "runtime/method.h"
 #include "runtime/planned_memory.h"
+#include "runtime/staying.h"
 
 namespace tosaic::runtime {
 
@@ -18,7 +19,9 @@ struct DelegateStep {
   std::vector<std::int32_t> args;
   // By argument: the type in memory of what does not lie in row-major order, which has one size.
   std::vector<std::optional<TensorType>> reordered = {};
-  std::vector<tosaic_delegate_tensor> arguments = {};  // of the call in hand
+  StayingArguments staying = {};
+  enum class Newest : std::uint8_t { memory, both, delegate } newest = Newest::memory;  // who has their content
+  std::vector<tosaic_delegate_tensor> arguments = {};                                   // of the call in hand
 };
 struct MoveStep {
   std::int32_t from, to;
@@ -38,7 +41,7 @@ struct Origin {
   NamedData data;  // the program's and that of .ptd files
 };
 
-struct Method::Impl {
+struct Method::Impl final : SharedMemory::Keeper {
   std::shared_ptr<const Origin> origin;
   PlannedMemory memory;
   Cells cells, first_cells;                              // now, and when it was loaded
@@ -47,6 +50,7 @@ struct Method::Impl {
   std::vector<std::int32_t> inputs;                          // those that are tensors
   std::vector<char> lent;                                    // by input: may it stay in the caller's memory?
   std::vector<std::int32_t> outputs;                         // those that are tensors; lists of tensors in place
+  std::vector<char> anywhere;                                // by output: may it be written to the caller's memory?
   std::vector<std::pair<std::size_t, std::int32_t>> others;  // outputs that are not: position and cell
   std::vector<TensorType> input_types, output_types;
   std::vector<std::vector<std::byte>> output_space;  // by output: its elements, where these do not lie in order
@@ -58,6 +62,11 @@ struct Method::Impl {
 
   Impl(std::shared_ptr<const Origin> from, std::shared_ptr<SharedMemory> shared)
       : origin(std::move(from)), memory(std::move(shared)) {}
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() {
+    if (memory.shared()) memory.shared()->leave(this);
+  }
   const pte::Plan& plan() const { return origin->plan; }
 
   // ---- load_method.cpp
@@ -72,8 +81,14 @@ struct Method::Impl {
   void let_vary();
   void make_output_space();
 
+  // ---- staying.cpp
+  Status bring_back() override;
+  void let_go() override;
+  Status settle();
+
   // ---- run_method.cpp
   Status take(std::size_t i, const TensorView& given);
+  std::vector<Bytes> borrow_outputs();
   void give_back();
   Status run_steps();
   Result<std::size_t> run_step(std::size_t pc);

@@ -36,12 +36,25 @@ Status Method::Impl::take(std::size_t i, const TensorView& given) {
     store_dense(cell, given.data);
   return {};
 }
-// Inputs that lay in the caller's memory.
+// New memory for the outputs that may be written anywhere; null: the others are where they are planned.
+std::vector<Bytes> Method::Impl::borrow_outputs() {
+  std::vector<Bytes> borrowed(outputs.size());
+  std::vector<std::byte*> memories(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (anywhere[i]) borrowed[i] = Bytes::fresh(cells[at(outputs[i])].tensor.type.storage_bytes(), memories[i]);
+  for (std::size_t i = 0; i < outputs.size(); ++i)  // when all of it is there
+    if (anywhere[i]) cells[at(outputs[i])].tensor.data = memories[i];
+  return borrowed;
+}
+// Inputs and outputs that lay in the caller's memory.
 void Method::Impl::give_back() {
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (anywhere[i]) cells[at(outputs[i])].tensor.data = first_cells[at(outputs[i])].tensor.data;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (lent[i]) cells[at(inputs[i])].tensor.data = first_cells[at(inputs[i])].tensor.data;
 }
 Status Method::Impl::run_steps() {
+  if (memory.shared()) TOSAIC_CHECK(memory.shared()->claim(this));
   for (Step& step : steps)
     if (auto* jump = std::get_if<JumpStep>(&step)) jump->turns = 0;
   for (std::size_t pc = 0; pc < steps.size();) {
@@ -101,7 +114,19 @@ Status Method::Impl::execute(DelegateStep& step) {
     if (k >= read_only && tensor.constant) return error("delegate.arguments", "a delegate would write to a constant");
     step.arguments.push_back(contract::tensor_of(step.reordered[k] ? *step.reordered[k] : tensor.type, tensor.data));
   }
-  return delegate.execute(step.arguments);
+  for (auto [in, out] : step.staying) {
+    step.arguments[out].stays = 1;
+    if (step.newest != DelegateStep::Newest::memory)
+      step.arguments[in].stays = static_cast<std::uint32_t>(out - read_only) + 1;
+  }
+  if (Status ran = delegate.execute(step.arguments); !ran.ok()) {
+    if (step.newest == DelegateStep::Newest::both) step.newest = DelegateStep::Newest::memory;
+    return ran;
+  }
+  if (step.staying.empty()) return {};
+  step.newest = DelegateStep::Newest::delegate;
+  if (memory.shared()) memory.shared()->kept_by(this);
+  return {};
 }
 // For the inputs at hand; within the memory that the program has for them.
 Status Method::Impl::resize_outputs(const DelegateStep& step) {

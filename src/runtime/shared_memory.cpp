@@ -25,6 +25,20 @@ bool may_share(const pte::Program& program) {
   });
 }
 
+// A mutex for boards, too, which have none.
+class Alone {
+ public:
+  explicit Alone(std::atomic_flag& busy) : busy_(busy) {
+    while (busy_.test_and_set(std::memory_order_acquire)) continue;
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+  ~Alone() { busy_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag& busy_;
+};
+
 std::uint64_t bytes_of(const pte::TensorValue& tensor) {
   std::uint64_t bytes = storage_size(tensor.dtype);
   for (std::int32_t size : tensor.sizes) bytes *= static_cast<std::uint64_t>(std::max<std::int32_t>(size, 0));
@@ -66,13 +80,39 @@ Status SharedMemory::make() {
   return {};
 }
 
+void SharedMemory::kept_by(Keeper* keeper) {
+  const Alone alone(busy_);
+  keeper_ = keeper;
+}
+
+Status SharedMemory::claim(const Keeper* by) {
+  const Alone alone(busy_);
+  if (!keeper_ || keeper_ == by) return {};
+  TOSAIC_CHECK(keeper_->bring_back());
+  keeper_->let_go();
+  keeper_ = nullptr;
+  return {};
+}
+
+void SharedMemory::leave(const Keeper* keeper) {
+  const Alone alone(busy_);
+  if (keeper_ != keeper) return;
+  (void)keeper_->bring_back();  // of a device that is lost nothing comes back
+  keeper_ = nullptr;
+}
+
 void SharedMemory::reset() {
+  const Alone alone(busy_);
+  if (keeper_) keeper_->let_go();
+  keeper_ = nullptr;
   zero_again(start_, bytes_);
   for (const auto& [at, content] : contents_) std::memcpy(start_.get() + at, content.data(), content.size());
 }
 
 Result<std::shared_ptr<SharedMemory>> SharedMemory::fresh() const {
-  auto made = std::make_shared<SharedMemory>(*this);
+  auto made = std::make_shared<SharedMemory>();
+  made->bytes_ = bytes_;
+  made->contents_ = contents_;
   TOSAIC_CHECK(made->make());
   return made;
 }

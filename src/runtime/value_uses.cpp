@@ -46,10 +46,17 @@ ValueUses value_uses(const pte::Plan& plan, const Cells& cells) {
   return uses;
 }
 
-// Whoever shares an input's planned memory must not expect the input there: it is first written by a delegate.
-std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::Plan& plan, const Cells& cells,
-                           const std::function<std::size_t(std::size_t delegate)>& inputs_of) {
-  std::vector<char> read_by_others(cells.size(), 0), written_first(cells.size(), 0), met(cells.size(), 0);
+namespace {
+
+// By cell: what delegates alone read, what they write before anybody reads it, what occurs at all.
+struct DelegateUses {
+  std::vector<char> read_by_others, written_first, met;
+};
+
+DelegateUses delegate_uses(const pte::Plan& plan, const Cells& cells, const InputsOf& inputs_of) {
+  DelegateUses uses{std::vector<char>(cells.size(), 0), std::vector<char>(cells.size(), 0),
+                    std::vector<char>(cells.size(), 0)};
+  std::vector<char>&read_by_others = uses.read_by_others, &written_first = uses.written_first, &met = uses.met;
   const auto other = [&](std::int32_t i) {
     if (i < 0) return;
     read_by_others[at(i)] = met[at(i)] = 1;
@@ -75,16 +82,53 @@ std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::P
     }
   }
   for (std::int32_t i : plan.outputs) read_by_others[at(i)] |= !written_first[at(i)];
-  const auto meets = [](const TensorCell& a, const TensorCell& b) {
-    const auto *x = static_cast<const std::byte*>(a.data), *y = static_cast<const std::byte*>(b.data);
-    return x && y && x < y + b.type.storage_bytes() && y < x + a.type.storage_bytes();
-  };
+  return uses;
+}
+
+bool meet(const TensorCell& a, const TensorCell& b) {
+  const auto *x = static_cast<const std::byte*>(a.data), *y = static_cast<const std::byte*>(b.data);
+  return x && y && x < y + b.type.storage_bytes() && y < x + a.type.storage_bytes();
+}
+
+}  // namespace
+
+// Whoever shares an input's planned memory must not expect the input there: it is first written by a delegate.
+std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::Plan& plan, const Cells& cells,
+                           const InputsOf& inputs_of) {
+  const auto [read_by_others, written_first, met] = delegate_uses(plan, cells, inputs_of);
   std::vector<char> found;
   for (std::int32_t i : inputs) {
     const TensorCell& input = cells[at(i)].tensor;
     bool may = !read_by_others[at(i)] && !written_first[at(i)] && input.dim_order.empty();
     for (std::size_t c = 0; may && c < cells.size(); ++c)
-      if (c != at(i) && cells[c].is_tensor && met[c] && meets(cells[c].tensor, input)) may = written_first[c];
+      if (c != at(i) && cells[c].is_tensor && met[c] && meet(cells[c].tensor, input)) may = written_first[c];
+    found.push_back(may);
+  }
+  return found;
+}
+
+// Whoever shares an output's planned memory must not expect the output there: it is written by the caller, or first by
+// a delegate.
+std::vector<char> written_anywhere(const std::vector<std::int32_t>& outputs, const pte::Plan& plan, const Cells& cells,
+                                   const InputsOf& inputs_of) {
+  const auto [read_by_others, written_first, met] = delegate_uses(plan, cells, inputs_of);
+  const bool straight = std::ranges::none_of(plan.instructions, [](const auto& instruction) {
+    return std::holds_alternative<pte::JumpFalseCall>(instruction);
+  });
+  const auto is_scratch = [&](std::int32_t i) {  // no buffer, whose content stays from run to run
+    const auto* tensor = std::get_if<pte::TensorValue>(&plan.values[at(i)]);
+    return tensor && tensor->is_planned && tensor->planned.memory_id == 1 && tensor->state_name.empty() &&
+           tensor->constant.null();
+  };
+  std::vector<char> given = written_first;
+  for (std::int32_t i : plan.inputs) given[at(i)] = 1;
+  std::vector<char> found;
+  for (std::int32_t i : outputs) {
+    const TensorCell& output = cells[at(i)].tensor;
+    bool may = straight && is_scratch(i) && written_first[at(i)] && !read_by_others[at(i)] &&
+               output.dim_order.empty() && !output.varies && std::ranges::count(outputs, i) == 1;
+    for (std::size_t c = 0; may && c < cells.size(); ++c)
+      if (c != at(i) && cells[c].is_tensor && met[c] && meet(cells[c].tensor, output)) may = given[c];
     found.push_back(may);
   }
   return found;

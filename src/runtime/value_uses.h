@@ -15,9 +15,13 @@ struct ValueUses {
 };
 ValueUses value_uses(const pte::Plan& plan, const Cells& cells);
 
-// May it stay in the caller's memory, of each of these inputs: delegates alone read it. `inputs_of`: how many a
-// delegate takes.
+using InputsOf = std::function<std::size_t(std::size_t delegate)>;  // how many a delegate takes
+// May it stay in the caller's memory, of each of these inputs: delegates alone read it.
 std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::Plan& plan, const Cells& cells,
-                           const std::function<std::size_t(std::size_t delegate)>& inputs_of);
+                           const InputsOf& inputs_of);
+// May it be written to memory of the caller's, of each of these outputs: a delegate writes it, and others do not read
+// it.
+std::vector<char> written_anywhere(const std::vector<std::int32_t>& outputs, const pte::Plan& plan, const Cells& cells,
+                                   const InputsOf& inputs_of);
 
 }  // namespace tosaic::runtime

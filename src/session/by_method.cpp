@@ -56,7 +56,7 @@ class ByMethod : public Runnable {
     return last_->run(inputs);
   }
   FixedValues other_outputs() const override { return last_->other_outputs(); }
-  Tensor state(std::size_t i) const override { return methods_[0]->state(i); }
+  Result<Tensor> state(std::size_t i) const override { return methods_[0]->state(i); }
   Status set_state(std::size_t i, const Tensor& content) override { return methods_[0]->set_state(i, content); }
   Status reset() override {
     for (const RunnablePtr& method : methods_) TOSAIC_CHECK(method->reset());

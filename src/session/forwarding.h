@@ -11,7 +11,7 @@ class Forwarding : public Runnable {
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override { return inner_->run(inputs); }
   FixedValues other_outputs() const override { return inner_->other_outputs(); }
-  Tensor state(std::size_t i) const override { return inner_->state(i); }
+  Result<Tensor> state(std::size_t i) const override { return inner_->state(i); }
   Status set_state(std::size_t i, const Tensor& content) override { return inner_->set_state(i, content); }
   Status reset() override { return inner_->reset(); }
   Result<RunnablePtr> clone() const final {

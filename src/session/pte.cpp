@@ -33,7 +33,7 @@ class OnRuntime : public Runnable {
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override { return method_.run(inputs); }
   FixedValues other_outputs() const override { return method_.other_outputs(); }
-  Tensor state(std::size_t i) const override { return method_.state(i); }
+  Result<Tensor> state(std::size_t i) const override { return method_.state(i); }
   Status set_state(std::size_t i, const Tensor& content) override { return method_.set_state(i, content); }
   Status reset() override { return method_.reset(); }
   Result<RunnablePtr> clone() const override {

@@ -42,7 +42,7 @@ class Runnable {
   // Of the last run: those that are no tensors.
   virtual FixedValues other_outputs() const { return {}; }
   // Asked only where there are states. `content` is of the state's type.
-  virtual Tensor state(std::size_t i) const { return {interface_.states.at(i).second, {}}; }
+  virtual Result<Tensor> state(std::size_t) const { return internal_error("there is no state"); }
   virtual Status set_state(std::size_t, const Tensor&) { return internal_error("there is no state"); }
   // Into the first state; who keeps nothing is always in it.
   virtual Status reset() { return {}; }

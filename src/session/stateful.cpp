@@ -18,7 +18,7 @@ class Stateful : public Forwarding {
     for (std::size_t i = now_.size(); i-- > 0; results.pop_back()) now_[i] = std::move(results.back());
     return results;
   }
-  Tensor state(std::size_t i) const override { return now_[i]; }
+  Result<Tensor> state(std::size_t i) const override { return now_[i]; }
   Status set_state(std::size_t i, const Tensor& content) override {
     now_[i] = {content.type, Bytes::copy(content.data.data(), content.data.size())};
     return {};

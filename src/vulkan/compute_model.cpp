@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 
+#include "base/system/thread_pool.h"
 #include "ir/extent.h"
 #include "vulkan/call.h"
 #include "vulkan/compute_constants.h"
@@ -25,6 +26,23 @@ constexpr double spin_seconds = 5e-3;
 
 bool overlap(const Range& a, const Range& b) {
   return a.arena == b.arena && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+// Between the host's memory and a GPU's: one core alone copies more slowly than the bus does.
+void copy_memory(void* to, const void* from, std::size_t bytes) {
+  constexpr std::size_t share = 1 << 20;
+  constexpr int threads = 4;
+  const auto part = [&](std::int64_t i, int) {
+    const std::size_t begin = static_cast<std::size_t>(i) * share;
+    std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
+                std::min(share, bytes - begin));
+  };
+  const auto parts = static_cast<std::int64_t>((bytes + share - 1) / share);
+  if (parts <= 1) {
+    if (bytes) std::memcpy(to, from, bytes);
+  } else {
+    ThreadPool::shared(threads).run(parts, part);
+  }
 }
 
 // Whether a dispatch has to wait for one of those since the last barrier.
@@ -108,6 +126,8 @@ struct ComputeModel::Session {
   std::vector<Shape> shapes;         // of inputs, then of outputs
   std::vector<std::size_t> input_bytes, output_bytes;
   std::vector<std::int64_t> rows;  // that inputs are places of; 0: an input is none
+  Staying staying;                 // that the commands are for
+  bool whole = false;              // the outputs are those of a run that came to its end
   Undo undo;
 
   Status make() {
@@ -200,17 +220,32 @@ struct ComputeModel::Session {
       device->vk.vkCmdWriteTimestamp(commands.handle, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps, number);
   }
 
-  void copy_tensors(const DeviceBuffer& from, const DeviceBuffer& to,
-                    const std::vector<vulkan_program::Tensor>& tensors, const std::vector<std::size_t>& bytes) const {
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      if (bytes[i]) commands.copy(from.handle(), to.handle(), {tensors[i].offset, tensors[i].offset, bytes[i]});
+  // The number of the output that an input is; none: the caller has it.
+  std::optional<std::size_t> origin(std::size_t input) const {
+    if (staying.origins.empty() || staying.origins[input] == 0) return {};
+    return staying.origins[input] - 1;
+  }
+  bool stays(std::size_t output) const { return !staying.outputs.empty() && staying.outputs[output]; }
+
+  Status stay(const Staying& wanted) {
+    if (wanted == staying) return {};
+    staying = wanted;
+    return record();
   }
 
   void record_inputs() const {
-    if (upload) {
-      copy_tensors(*upload, *io, shared.program.inputs, input_bytes);
-      commands.barrier(copy_writes, shader_reads);
+    const auto &inputs = shared.program.inputs, &outputs = shared.program.outputs;
+    const bool stayed = std::ranges::any_of(staying.origins, [](std::uint32_t number) { return number != 0; });
+    if (stayed) commands.barrier(shader_writes, copy_reads);  // of the last run
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!input_bytes[i]) continue;
+      if (const auto from = origin(i))
+        commands.copy(io->handle(), io->handle(), {outputs[*from].offset, inputs[i].offset, input_bytes[i]});
+      else if (upload)
+        commands.copy(upload->handle(), io->handle(), {inputs[i].offset, inputs[i].offset, input_bytes[i]});
     }
+    // Dispatches write outputs that were read here, too.
+    if (upload || stayed) commands.barrier(copy_uses, shader_uses);
   }
 
   void record_dispatches() {
@@ -231,7 +266,10 @@ struct ComputeModel::Session {
   void record_outputs() const {
     if (readback) {
       commands.barrier(shader_writes, copy_reads);
-      copy_tensors(*io, *readback, shared.program.outputs, output_bytes);
+      const auto& outputs = shared.program.outputs;
+      for (std::size_t i = 0; i < outputs.size(); ++i)
+        if (output_bytes[i] && !stays(i))
+          commands.copy(io->handle(), readback->handle(), {outputs[i].offset, outputs[i].offset, output_bytes[i]});
       commands.barrier(copy_writes, host_reads);
     } else {
       commands.barrier(shader_writes, host_reads);
@@ -359,26 +397,65 @@ Result<std::vector<Shape>> ComputeModel::resize(std::span<const Shape> shapes) {
   return std::vector<Shape>(all.begin() + static_cast<std::ptrdiff_t>(inputs().size()), all.end());
 }
 
-Status ComputeModel::run(std::span<const void* const> in, std::span<void* const> out) {
+bool ComputeModel::can_stay(std::size_t output) const {
+  const vulkan_program::Tensor& mine = outputs()[output];
+  const auto apart = [&](const vulkan_program::Tensor& other) {
+    return &other == &mine || mine.offset + largest(mine.type).storage_bytes() <= other.offset ||
+           other.offset + largest(other.type).storage_bytes() <= mine.offset;
+  };
+  return std::ranges::all_of(inputs(), apart) && std::ranges::all_of(outputs(), apart);
+}
+
+Status ComputeModel::fetch(std::size_t output, std::span<std::byte> to) {
+  Session& s = *session_;
+  if (!s.whole) return error("vulkan.failed", "the outputs of the last run are lost: it did not come to its end");
+  if (to.empty()) return {};
+  const VkDeviceSize offset = outputs()[output].offset;
+  if (s.readback) {
+    Commands copy(s.device);
+    TOSAIC_CHECK(s.device->noticed(copy.make()));
+    TOSAIC_CHECK(s.device->noticed(copy.begin()));
+    copy.barrier(shader_writes, copy_reads);
+    copy.copy(s.io->handle(), s.readback->handle(), {offset, offset, to.size()});
+    copy.barrier(copy_writes, host_reads);
+    TOSAIC_CHECK(s.device->noticed(copy.end()));
+    TOSAIC_CHECK(s.device->run(copy.handle, copy.fence));
+  }
+  copy_memory(to.data(), (s.readback ? *s.readback : *s.io).mapped() + offset, to.size());
+  return {};
+}
+
+Status ComputeModel::run(std::span<const void* const> in, std::span<void* const> out, const Staying& staying) {
   Session& s = *session_;
   const auto &to = inputs(), &from = outputs();
   if (in.size() != to.size() || out.size() != from.size())
     return error("run.input-count", fmt::format("{} inputs and {} outputs are given, the model has {} and {}",
                                                 in.size(), out.size(), to.size(), from.size()));
   for (std::size_t i = 0; i < in.size(); ++i)  // shaders would write nothing there, and read something
-    if (s.rows[i] > 0)
-      TOSAIC_CHECK(vulkan_program::check_indices(
-          to[i], s.rows[i], {static_cast<const std::int32_t*>(in[i]), s.input_bytes[i] / sizeof(std::int32_t)}));
+    if (s.rows[i] > 0) {
+      const auto* indices = static_cast<const std::int32_t*>(in[i]);
+      const std::size_t count = s.input_bytes[i] / sizeof(std::int32_t);
+      std::vector<std::int32_t> fetched;
+      if (!staying.origins.empty() && staying.origins[i]) {
+        fetched.resize(count);
+        TOSAIC_CHECK(fetch(staying.origins[i] - 1, std::as_writable_bytes(std::span(fetched))));
+        indices = fetched.data();
+      }
+      TOSAIC_CHECK(vulkan_program::check_indices(to[i], s.rows[i], {indices, count}));
+    }
+  TOSAIC_CHECK(s.device->noticed(s.stay(staying)));
   if (!s.recorded) TOSAIC_CHECK(s.device->noticed(s.record()));
   std::byte* const write = (s.upload ? *s.upload : *s.io).mapped();
   for (std::size_t i = 0; i < in.size(); ++i)
-    if (s.input_bytes[i]) std::memcpy(write + to[i].offset, in[i], s.input_bytes[i]);
+    if (!s.origin(i)) copy_memory(write + to[i].offset, in[i], s.input_bytes[i]);
+  s.whole = false;
   const bool is_cpu = s.device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (Status ran = s.device->run(s.commands.handle, s.commands.fence, is_cpu ? 0 : spin_seconds); !ran.ok())
     return ran.error().code == "vulkan.lost" ? s.where(std::move(ran).error()) : std::move(ran).error();
+  s.whole = true;
   const std::byte* const read = (s.readback ? *s.readback : *s.io).mapped();
   for (std::size_t i = 0; i < out.size(); ++i)
-    if (s.output_bytes[i]) std::memcpy(out[i], read + from[i].offset, s.output_bytes[i]);
+    if (!s.stays(i)) copy_memory(out[i], read + from[i].offset, s.output_bytes[i]);
   s.clock_is_read = false;
   return s.timed ? s.device->noticed(s.read_clock()) : Status();
 }

@@ -17,6 +17,13 @@ struct DispatchTime {
   double seconds = 0;
 };
 
+// What does not leave the device. Empty: nothing.
+struct Staying {
+  std::vector<std::uint32_t> origins;  // by input: 0, or 1 + the number of the last run's output that it is
+  std::vector<char> outputs;           // by output: does it stay?
+  bool operator==(const Staying&) const = default;
+};
+
 class ComputeModel {
  public:
   // `program` came from vulkan_program::read, or from our own compiler: what is checked there is not checked again.
@@ -40,7 +47,12 @@ class ComputeModel {
   // memory stay. Gives the outputs' shapes. Errors: model.size, vulkan.failed.
   Result<std::vector<Shape>> resize(std::span<const Shape> inputs);
   // Dense row-major tensors. One call at a time for each model. Errors: vulkan.lost, vulkan.memory, vulkan.failed.
-  Status run(std::span<const void* const> inputs, std::span<void* const> outputs);
+  // Pointers of what stays on the device, and of inputs that stayed there, are not used.
+  Status run(std::span<const void* const> inputs, std::span<void* const> outputs, const Staying& staying = {});
+  // Whether an output can stay: nothing else lies in its memory.
+  bool can_stay(std::size_t output) const;
+  // An output of the last run, as many bytes as it had there. Errors: those of `run`.
+  Status fetch(std::size_t output, std::span<std::byte> to);
   // Of the last run, by the device's clock; 0: it has none.
   double device_seconds() const;
   // Time each dispatch from the next run on: each then waits for the one before. Errors: vulkan.failed.

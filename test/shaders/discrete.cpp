@@ -70,6 +70,47 @@ std::vector<DiscreteDevice::Copy> copies_of_run(DiscreteDevice& gpu, const Net& 
   return gpu.copies;
 }
 
+// A buffer: the sum of all x so far stays on the device from run to run, the largest of each row comes back.
+TEST_F(Discrete, WhatStaysIsCopiedOnTheDeviceAlone) {
+  Net net(8);
+  const ValueId x = net.input(DType::f32, {1, 20, 30}, -1, 1), old = net.input(DType::f32, {1, 20, 30}, -1, 1);
+  const ValueId sum = net.node("add", {x, old});
+  net.output(sum);
+  net.output(net.node("reduce_max", {sum}, {{"axis", std::int64_t{2}}, {"nan_mode", std::string("propagate")}}));
+  const std::uint64_t image = 20 * 30 * 4, column = 20 * 4;
+  for (const bool has_both : {false, true}) {
+    open(has_both);
+    auto model = vulkan::ComputeModel::load(compiled(net.graph, every_tier()));
+    ASSERT_TRUE(model.ok()) << render(model.error(), false);
+    ASSERT_TRUE(model->can_stay(0));
+    const std::vector<float> ones(20 * 30, 1.0f), first(20 * 30, 0.5f);
+    std::vector<float> largest(20), fetched(20 * 30);
+    const auto run = [&](std::uint32_t origin) {
+      gpu.copies.clear();
+      const void* in[] = {ones.data(), origin ? nullptr : first.data()};
+      void* out[] = {nullptr, largest.data()};
+      const Status ran = model->run(in, out, {{0, origin}, {1, 0}});
+      EXPECT_TRUE(ran.ok()) << render(ran.error(), false);
+      return largest;
+    };
+    EXPECT_EQ(run(0), std::vector<float>(20, 1.5f));
+    EXPECT_EQ(run(1), std::vector<float>(20, 2.5f));
+    using Copies = std::vector<DiscreteDevice::Copy>;
+    if (has_both)
+      EXPECT_EQ(gpu.copies, (Copies{{both, both, image}, {both, cached, column}}));
+    else
+      EXPECT_EQ(
+          gpu.copies,
+          (Copies{{uncached, device_only, image}, {device_only, device_only, image}, {device_only, cached, column}}));
+    EXPECT_EQ(run(1), std::vector<float>(20, 3.5f));
+    EXPECT_EQ(gpu.copies, Copies{}) << "the commands are those of the run before";
+    EXPECT_TRUE(model->fetch(0, std::as_writable_bytes(std::span(fetched))).ok());
+    EXPECT_EQ(fetched, std::vector<float>(20 * 30, 3.5f));
+    EXPECT_EQ(run(1), std::vector<float>(20, 4.5f)) << "it is there still";
+    EXPECT_EQ(run(0), std::vector<float>(20, 1.5f));
+  }
+}
+
 TEST_F(Discrete, InputsAndOutputsGoTheShortWay) {
   using Copies = std::vector<DiscreteDevice::Copy>;
   const std::uint64_t image = 20 * 30 * 4, column = 20 * 4;

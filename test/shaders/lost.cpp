@@ -36,7 +36,7 @@ class Open {
     for (const Shape& s : shapes) dims.push_back(s.sizes());
     for (std::size_t i = 0; i < shapes.size(); ++i)
       tensors.push_back({data[i].data(), data[i].size() * sizeof(float), TOSAIC_DTYPE_F32,
-                         static_cast<std::uint32_t>(dims[i].size()), dims[i].data()});
+                         static_cast<std::uint32_t>(dims[i].size()), dims[i].data(), 0});
     status = api_->execute(delegate_, tensors.data(), tensors.size(), &error);
     return data[1];
   }

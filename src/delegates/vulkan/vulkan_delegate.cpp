@@ -23,7 +23,10 @@ class ComputePayload : public contract::Payload {
       }
       return list;
     };
-    return {infos(model_.inputs()), infos(model_.outputs()), "vulkan: " + model_.device()};
+    contract::Description all{infos(model_.inputs()), infos(model_.outputs()), "vulkan: " + model_.device()};
+    for (std::size_t i = 0; i < all.outputs.size(); ++i)
+      if (model_.can_stay(i)) all.outputs[i].flags |= TOSAIC_TENSOR_STAYS;
+    return all;
   }
 
   Result<std::vector<Shape>> resize(const std::vector<Shape>& inputs, int& status) override {
@@ -33,10 +36,13 @@ class ComputePayload : public contract::Payload {
   }
 
   Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int&) override {
-    if (wants_times_) TOSAIC_CHECK(model_.measure(*wants_times_));
-    wants_times_.reset();
-    return model_.run(inputs, outputs);
+    return run(inputs, outputs, {});
   }
+  Status execute_staying(std::span<const void* const> inputs, std::span<void* const> outputs,
+                         std::span<const std::uint32_t> origins, std::span<const char> stays, int&) override {
+    return run(inputs, outputs, {{origins.begin(), origins.end()}, {stays.begin(), stays.end()}});
+  }
+  Status fetch(std::size_t output, std::span<std::byte> to, int&) override { return model_.fetch(output, to); }
 
   double device_seconds() const override { return model_.device_seconds(); }
   void measure(bool on) override { wants_times_ = on; }
@@ -52,6 +58,12 @@ class ComputePayload : public contract::Payload {
   }
 
  private:
+  Status run(std::span<const void* const> inputs, std::span<void* const> outputs, const vulkan::Staying& staying) {
+    if (wants_times_) TOSAIC_CHECK(model_.measure(*wants_times_));
+    wants_times_.reset();
+    return model_.run(inputs, outputs, staying);
+  }
+
   vulkan::ComputeModel model_;
   std::uint32_t flags_;
   std::optional<bool> wants_times_;  // since the last execution
