@@ -57,7 +57,7 @@ class TOSAIC_API Program {
 
   // The program with images as batch, height, width, channels ("nhwc"): all inputs of four dimensions, or "INPUT=nhwc",
   // one; later choices win. Its sample inputs are in that order, too. What the option "input-layout" of a compilation
-  // asks for; one that has it already stays as it is. Error: option.layout.
+  // asks for; one that has it already stays as it is, one that has another is refused. Error: option.layout.
   Result<Program> with_input_layout(const std::vector<std::string>& choices) const;
 
   const std::string& name() const;

@@ -230,6 +230,10 @@ int describe_payload(const tosaic_delegate* delegate, tosaic_delegate_info* info
   });
 }
 
+std::string none_stayed(std::uint32_t output, std::uint64_t bytes) {
+  return fmt::format("no output {} of {} bytes stayed in the last execution", output, bytes);
+}
+
 Status check_call(const tosaic_delegate& delegate, const tosaic_delegate_tensor* tensors, std::size_t count) {
   const std::size_t inputs = delegate.inputs.size(), outputs = delegate.outputs.size();
   if (count != inputs + outputs)
@@ -247,8 +251,7 @@ Status check_call(const tosaic_delegate& delegate, const tosaic_delegate_tensor*
     if (i >= inputs && !(delegate.infos[i].flags & TOSAIC_TENSOR_STAYS))
       return wrong("it cannot stay with the payload");
     if (i < inputs && (tensors[i].stays > outputs || delegate.stayed[tensors[i].stays - 1] != tensors[i].bytes))
-      return wrong(
-          fmt::format("no output {} of {} bytes stayed in the last execution", tensors[i].stays - 1, tensors[i].bytes));
+      return wrong(none_stayed(tensors[i].stays - 1, tensors[i].bytes));
   }
   return {};
 }
@@ -392,9 +395,7 @@ int fetch_output(tosaic_delegate* delegate, std::uint32_t output, void* data, st
                  tosaic_delegate_error* error) {
   return alone(delegate, error, [&]() -> int {
     if (output >= delegate->stayed.size() || delegate->stayed[output] != bytes)
-      return report(TOSAIC_DELEGATE_ARGUMENT,
-                    argument(fmt::format("no output {} of {} bytes stayed in the last execution", output, bytes)),
-                    error);
+      return report(TOSAIC_DELEGATE_ARGUMENT, argument(none_stayed(output, bytes)), error);
     if (bytes == 0) return TOSAIC_DELEGATE_OK;
     if (!data) return report(TOSAIC_DELEGATE_ARGUMENT, argument("the pointer for the output is null"), error);
     int status = TOSAIC_DELEGATE_FAILED;

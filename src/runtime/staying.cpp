@@ -5,6 +5,7 @@
 
 #include "contract/tensors.h"
 #include "runtime/method_impl.h"
+#include "runtime/value_uses.h"
 
 namespace tosaic::runtime {
 namespace {
@@ -44,22 +45,20 @@ bool is_fixed_buffer(const pte::Value& value, const TensorCell& cell) {
          cell.dim_order.empty() && cell.type.storage_bytes() > 0;
 }
 
-bool shares_memory(std::size_t which, const Cells& cells) {
-  const auto begin = [](const Cell& cell) { return static_cast<const std::byte*>(cell.tensor.data); };
-  const auto end = [&](const Cell& cell) { return begin(cell) + cell.tensor.type.storage_bytes(); };
-  for (std::size_t c = 0; c < cells.size(); ++c)
-    if (c != which && cells[c].is_tensor && cells[c].tensor.data && begin(cells[c]) < end(cells[which]) &&
-        begin(cells[which]) < end(cells[c]))
-      return true;
-  return false;
+bool is_alone(const Cell& which, const Cells& cells) {
+  return std::ranges::none_of(cells, [&](const Cell& other) {
+    return &other != &which && other.is_tensor && share_memory(other.tensor, which.tensor);
+  });
 }
+
+bool may_stay(const tosaic_delegate_tensor_info& output) { return (output.flags & TOSAIC_TENSOR_STAYS) != 0; }
 
 }  // namespace
 
 StayingArguments staying_arguments(const pte::DelegateCall& call, const pte::Plan& plan, const Cells& cells,
                                    const OpenDelegate& delegate) {
   StayingArguments found;
-  if (!is_called_once(call.delegate, plan)) return found;
+  if (std::ranges::none_of(delegate.outputs(), may_stay) || !is_called_once(call.delegate, plan)) return found;
   const std::vector<int> mentions = mentions_in(plan);
   const std::size_t inputs = delegate.inputs().size();
   for (std::size_t in = 0; in < inputs; ++in) {
@@ -72,8 +71,7 @@ StayingArguments staying_arguments(const pte::DelegateCall& call, const pte::Pla
     const std::uint32_t dtype = contract::contract_dtype(cell.type.dtype);
     const bool as_it_is =
         !contract::is_wider(*delegate.tensor(in), dtype) && !contract::is_wider(*delegate.tensor(out), dtype);
-    if (as_it_is && (delegate.tensor(out)->flags & TOSAIC_TENSOR_STAYS) && !shares_memory(buffer, cells))
-      found.emplace_back(in, out);
+    if (as_it_is && may_stay(*delegate.tensor(out)) && is_alone(cells[buffer], cells)) found.emplace_back(in, out);
   }
   return found;
 }

@@ -85,12 +85,12 @@ DelegateUses delegate_uses(const pte::Plan& plan, const Cells& cells, const Inpu
   return uses;
 }
 
-bool meet(const TensorCell& a, const TensorCell& b) {
+}  // namespace
+
+bool share_memory(const TensorCell& a, const TensorCell& b) {
   const auto *x = static_cast<const std::byte*>(a.data), *y = static_cast<const std::byte*>(b.data);
   return x && y && x < y + b.type.storage_bytes() && y < x + a.type.storage_bytes();
 }
-
-}  // namespace
 
 // Whoever shares an input's planned memory must not expect the input there: it is first written by a delegate.
 std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::Plan& plan, const Cells& cells,
@@ -101,7 +101,7 @@ std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::P
     const TensorCell& input = cells[at(i)].tensor;
     bool may = !read_by_others[at(i)] && !written_first[at(i)] && input.dim_order.empty();
     for (std::size_t c = 0; may && c < cells.size(); ++c)
-      if (c != at(i) && cells[c].is_tensor && met[c] && meet(cells[c].tensor, input)) may = written_first[c];
+      if (c != at(i) && cells[c].is_tensor && met[c] && share_memory(cells[c].tensor, input)) may = written_first[c];
     found.push_back(may);
   }
   return found;
@@ -128,7 +128,7 @@ std::vector<char> written_anywhere(const std::vector<std::int32_t>& outputs, con
     bool may = straight && is_scratch(i) && written_first[at(i)] && !read_by_others[at(i)] &&
                output.dim_order.empty() && !output.varies && std::ranges::count(outputs, i) == 1;
     for (std::size_t c = 0; may && c < cells.size(); ++c)
-      if (c != at(i) && cells[c].is_tensor && met[c] && meet(cells[c].tensor, output)) may = given[c];
+      if (c != at(i) && cells[c].is_tensor && met[c] && share_memory(cells[c].tensor, output)) may = given[c];
     found.push_back(may);
   }
   return found;

@@ -15,6 +15,7 @@ struct ValueUses {
 };
 ValueUses value_uses(const pte::Plan& plan, const Cells& cells);
 
+bool share_memory(const TensorCell& a, const TensorCell& b);        // some of it
 using InputsOf = std::function<std::size_t(std::size_t delegate)>;  // how many a delegate takes
 // May it stay in the caller's memory, of each of these inputs: delegates alone read it.
 std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::Plan& plan, const Cells& cells,

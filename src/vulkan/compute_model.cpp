@@ -227,12 +227,6 @@ struct ComputeModel::Session {
   }
   bool stays(std::size_t output) const { return !staying.outputs.empty() && staying.outputs[output]; }
 
-  Status stay(const Staying& wanted) {
-    if (wanted == staying) return {};
-    staying = wanted;
-    return record();
-  }
-
   void record_inputs() const {
     const auto &inputs = shared.program.inputs, &outputs = shared.program.outputs;
     const bool stayed = std::ranges::any_of(staying.origins, [](std::uint32_t number) { return number != 0; });
@@ -443,7 +437,10 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
       }
       TOSAIC_CHECK(vulkan_program::check_indices(to[i], s.rows[i], {indices, count}));
     }
-  TOSAIC_CHECK(s.device->noticed(s.stay(staying)));
+  if (staying != s.staying) {
+    s.staying = staying;
+    s.recorded = false;
+  }
   if (!s.recorded) TOSAIC_CHECK(s.device->noticed(s.record()));
   std::byte* const write = (s.upload ? *s.upload : *s.io).mapped();
   for (std::size_t i = 0; i < in.size(); ++i)
