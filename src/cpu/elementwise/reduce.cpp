@@ -10,6 +10,8 @@
 namespace tosaic::cpu {
 namespace {
 
+constexpr std::int64_t elements_per_task = 16384;
+
 // [outer, length, inner] to [outer, 1, inner].
 struct Reduction {
   std::int64_t outer = 1, length = 1, inner = 1;
@@ -84,12 +86,12 @@ bool take_reduction(Planning& planning, std::uint32_t n) {
   const std::int64_t row = r->length * r->inner;
   if (r->fold) {
     r->half_bytes = align_up(static_cast<std::size_t>((r->length / 2 + 1) * r->inner * r->size));
-    r->rows_per_task = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, row));
+    r->rows_per_task = std::max<std::int64_t>(1, elements_per_task / std::max<std::int64_t>(1, row));
   } else {
     r->columns = std::min<std::int64_t>(r->inner, 1024);
     r->tasks_per_row = (r->inner + r->columns - 1) / r->columns;
     r->half_bytes = align_up(static_cast<std::size_t>(r->columns * r->size));
-    r->rows_per_task = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, r->length * r->columns));
+    r->rows_per_task = std::max<std::int64_t>(1, elements_per_task / std::max<std::int64_t>(1, r->length * r->columns));
   }
   Step step{.kernel = "reduction", .nodes = {n}, .reads = {r->input}, .writes = {r->output}};
   step.scratch_per_thread = 2 * r->half_bytes;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cpu/matrix/tiles.h"
 #include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/matrix/gemm_i8.cpp"
@@ -167,12 +168,32 @@ void by_rows(const GemmI8Call& call) {
 }
 
 template <class Product>
-void panel(const GemmI8Call& call) {
-  call.vectors == 2 ? by_rows<Product, 2>(call) : by_rows<Product, 1>(call);
+void panel(const GemmI8Call& whole) {
+  GemmI8Call call = whole;
+  for_even_groups(whole.rows, max_rows, [&](std::int64_t first, std::int64_t count) {
+    call.rows = count;
+    call.a = static_cast<const std::byte*>(whole.a) + first * whole.a_stride;
+    if (whole.row_term) call.row_term = whole.row_term + first;
+    if (whole.sums) call.sums = whole.sums + first * whole.c_stride;
+    if (whole.c) call.c = whole.c + first * whole.c_stride;
+    call.units == 2 ? by_rows<Product, 2>(call) : by_rows<Product, 1>(call);
+  });
 }
 template <class P>
 constexpr GemmI8 kernels(int lanes) {
-  return {lanes, max_rows, P::group, P::element_bytes, P::element_bytes, P::offset, &P::convert, &panel<P>};
+  return {.lanes = lanes,
+          .unit_columns = lanes,
+          .max_rows = max_rows,
+          .least_rows = 1,
+          .group = P::group,
+          .most_groups = 1,
+          .a_bytes = P::element_bytes,
+          .b_bytes = P::element_bytes,
+          .offset = P::offset,
+          .reads_i8 = false,
+          .odd_lines = false,
+          .convert = &P::convert,
+          .panel = &panel<P>};
 }
 
 }  // namespace
@@ -194,7 +215,10 @@ HWY_AFTER_NAMESPACE();
 namespace tosaic::cpu {
 
 HWY_EXPORT(gemm_i8_here);
-const GemmI8& gemm_i8() { return HWY_DYNAMIC_DISPATCH(gemm_i8_here)(); }
+const GemmI8& gemm_i8(std::int64_t rows, std::int64_t k) {
+  if (const GemmI8* tiles = gemm_i8_tiles(); tiles && worth_tiles(rows, k)) return *tiles;
+  return HWY_DYNAMIC_DISPATCH(gemm_i8_here)();
+}
 HWY_EXPORT(gemm_i16_here);
 const GemmI8& gemm_i16() { return HWY_DYNAMIC_DISPATCH(gemm_i16_here)(); }
 
@@ -202,7 +226,10 @@ PanelsI8 panels_i8(const GemmI8& kernel, std::int64_t n, std::int64_t k) {
   PanelsI8 shape;
   shape.k = k;
   shape.n = n;
-  shape.lanes = kernel.lanes;
+  const std::int64_t groups = std::max<std::int64_t>(1, (k + kernel.group - 1) / kernel.group);
+  const std::int64_t steps = (groups + kernel.most_groups - 1) / kernel.most_groups;
+  shape.groups = (groups + steps - 1) / steps * steps;
+  shape.unit_columns = kernel.unit_columns;
   shape.group = kernel.group;
   shape.b_bytes = kernel.b_bytes;
   shape.offset = kernel.offset;
@@ -215,31 +242,34 @@ namespace {
 template <class T>
 void pack_panel(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
                 std::int64_t first, std::int64_t width, T* to) {
-  const std::int64_t columns = std::min(width, shape.n - first), group = shape.group;
-  const std::int64_t full = shape.k / group;
-  if (column_stride == 1) {  // B is row-major: walk along its rows
-    for (std::int64_t i = 0; i < shape.groups() * group; ++i) {
-      const std::int8_t* from = weight + i * k_stride + first;
-      T* out = to + i / group * width * group + i % group;
-      for (std::int64_t j = 0; j < width; ++j)
-        out[j * group] = i < shape.k && j < columns ? static_cast<T>(from[j]) : T{0};
+  constexpr std::int64_t group = sizeof(T) == 1 ? 4 : 2;
+  const std::int64_t columns = std::min(width, shape.n - first), full = shape.k / group;
+  if (column_stride == 1) {  // B is row-major: `group` of its rows at a time
+    constexpr std::int8_t zeros[PanelsI8::widest] = {};
+    for (std::int64_t g = 0; g < shape.groups; ++g, to += width * group) {
+      const std::int8_t* rows[group];
+      for (std::int64_t e = 0; e < group; ++e)
+        rows[e] = g * group + e < shape.k ? weight + (g * group + e) * k_stride + first : zeros;
+      for (std::int64_t j = 0; j < columns; ++j)
+        for (std::int64_t e = 0; e < group; ++e) to[j * group + e] = rows[e][j];
+      std::fill(to + columns * group, to + width * group, T{0});
     }
     return;
   }
   for (std::int64_t j = 0; j < columns; ++j) {
     const std::int8_t* from = weight + (first + j) * column_stride;
     T* out = to + j * group;
-    if (sizeof(T) == 1 && k_stride == 1 && group == 4) {
+    if (sizeof(T) == 1 && k_stride == 1) {
       for (std::int64_t g = 0; g < full; ++g) std::memcpy(out + g * width * 4, from + g * 4, 4);
     } else {
       for (std::int64_t g = 0; g < full; ++g)
         for (std::int64_t e = 0; e < group; ++e)
           out[g * width * group + e] = static_cast<T>(from[(g * group + e) * k_stride]);
     }
-    for (std::int64_t i = full * group; i < shape.groups() * group; ++i)
-      out[full * width * group + i - full * group] = i < shape.k ? static_cast<T>(from[i * k_stride]) : T{0};
+    for (std::int64_t i = full * group; i < shape.groups * group; ++i)
+      out[i / group * width * group + i % group] = i < shape.k ? static_cast<T>(from[i * k_stride]) : T{0};
   }
-  for (std::int64_t g = 0; g < shape.groups() && columns < width; ++g)
+  for (std::int64_t g = 0; g < shape.groups && columns < width; ++g)
     std::fill(to + (g * width + columns) * group, to + (g + 1) * width * group, T{0});
 }
 
@@ -248,8 +278,8 @@ void pack_panel(const PanelsI8& shape, const std::int8_t* weight, std::int64_t c
 void pack_panels(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
                  std::byte* data) {
   for (std::int64_t p = 0; p < shape.count(); ++p) {
-    const std::int64_t first = p * shape.panel_width(), width = shape.vectors(p) * shape.lanes;
-    std::byte* to = data + first * shape.groups() * shape.group * shape.b_bytes;
+    const std::int64_t first = p * shape.panel_width(), width = shape.units(p) * shape.unit_columns;
+    std::byte* to = data + first * shape.groups * shape.group * shape.b_bytes;
     if (shape.b_bytes == 1)
       pack_panel(shape, weight, column_stride, k_stride, first, width, reinterpret_cast<std::int8_t*>(to));
     else
@@ -296,53 +326,69 @@ std::shared_ptr<const PackedI8> pack_rows(const PanelsI8& shape, const std::int8
     packed->sums = column_sums(shape, weight, shape.k, 1);
     return std::shared_ptr<const PackedI8>(std::move(packed));
   };
-  return once ? once->at({weight, shape.n, shape.k, (shape.lanes * 16 + shape.group) * 4 + shape.b_bytes}, pack)
+  return once ? once->at({weight, shape.n, shape.k,
+                          ((shape.groups * 64 + shape.unit_columns) * 8 + shape.group) * 4 + shape.b_bytes},
+                         pack)
               : pack();
 }
 
-void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part& part, const std::byte* a,
-              std::int64_t a_stride, const std::int32_t* terms, const PanelsI8& b, const RescaleEpilogue& epilogue,
-              std::byte* c) {
+RowsI8 rows_i8(const GemmI8& kernel, const PanelsI8& b, const std::int8_t* from, std::int64_t rows, std::byte* memory) {
+  if (b.reads_i8(kernel, rows)) return {reinterpret_cast<const std::byte*>(from), b.k};
+  const RowsI8 to{memory, b.row_bytes(kernel)};
+  if (to.stride == b.k * kernel.a_bytes) {
+    kernel.convert(from, rows * b.k, memory);
+  } else {
+    for (std::int64_t r = 0; r < rows; ++r) kernel.convert(from + r * b.k, b.k, memory + r * to.stride);
+  }
+  return to;
+}
+
+std::size_t rows_i8_bytes(const GemmI8& kernel, const PanelsI8& b, std::int64_t rows) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(rows, kernel.least_rows) * b.row_bytes(kernel)) + 64;
+}
+
+void multiply(const GemmI8& kernel, const Sharing::Part& part, const RowsI8& a, const std::int32_t* row_terms,
+              const PanelsI8& b, const RescaleEpilogue& epilogue, std::byte* c) {
   for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
     const std::int64_t first_column = p * b.panel_width();
     GemmI8Call call{};
-    call.a_stride = a_stride;
-    call.groups = b.groups();
+    call.a = a.data;
+    call.a_stride = a.stride;
+    call.rows = part.rows;
+    call.groups = b.groups;
     call.b = b.panel(p);
-    call.vectors = b.vectors(p);
+    call.units = b.units(p);
     call.column_term = b.column_term + first_column;
-    call.columns = static_cast<int>(std::min<std::int64_t>(call.vectors * b.lanes, b.n - first_column));
+    call.row_term = row_terms;
+    call.columns = static_cast<int>(std::min<std::int64_t>(call.units * b.unit_columns, b.n - first_column));
     call.c_stride = b.n;
     if (epilogue.rescaled) {
+      call.c = reinterpret_cast<std::int8_t*>(c) + first_column;
       call.multiplier = epilogue.scales->multiplier.data() + first_column;
       call.shift = epilogue.scales->shift.data() + first_column;
       call.round = epilogue.scales->round.data() + first_column;
       call.zero_point = epilogue.zero_point;
       call.lowest = epilogue.lowest;
       call.highest = epilogue.highest;
+    } else {
+      call.sums = reinterpret_cast<std::int32_t*>(c) + first_column;
     }
-    sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
-      call.a = a + first * a_stride;
-      call.rows = static_cast<int>(count);
-      call.row_term = terms ? terms + first : nullptr;
-      const std::int64_t at = first * b.n + first_column;
-      call.sums = epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(c) + at;
-      call.c = reinterpret_cast<std::int8_t*>(c) + at;
-      kernel.panel(call);
-    });
+    kernel.panel(call);
   }
 }
 
-void row_terms(const GemmI8& kernel, const std::byte* a, std::int64_t a_stride, std::int64_t rows, std::int64_t k,
-               std::int32_t weight_zp, std::int32_t* terms) {
+void row_terms(const GemmI8& kernel, const RowsI8& a, std::int64_t rows, std::int64_t k, std::int32_t weight_zp,
+               std::int32_t* terms) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    const std::byte* row = a + r * a_stride;
+    const std::byte* row = a.data + r * a.stride;
     std::int32_t sum = 0;
     if (kernel.a_bytes == 2)
       for (std::int64_t i = 0; i < k; ++i) sum += reinterpret_cast<const std::int16_t*>(row)[i];
     else
       for (std::int64_t i = 0; i < k; ++i)
-        sum += static_cast<std::int32_t>(reinterpret_cast<const std::uint8_t*>(row)[i]) - 128;
+        sum += kernel.offset == 0
+                   ? reinterpret_cast<const std::int8_t*>(row)[i]
+                   : static_cast<std::int32_t>(reinterpret_cast<const std::uint8_t*>(row)[i]) - kernel.offset;
     terms[r] = -weight_zp * sum;
   }
 }

@@ -77,7 +77,7 @@ struct MatmulF32 {
 };
 
 struct MatmulI8 {
-  const GemmI8* kernel = &gemm_i8();
+  const GemmI8* kernel = nullptr;
   static constexpr std::string_view name = "matmul_i8";
   PanelsI8 panels;
   Epilogue epilogue;
@@ -91,6 +91,7 @@ struct MatmulI8 {
     if (!planning.constant(node.inputs[2]) || !planning.constant(node.inputs[3])) return false;
     a_zp = only_scalar(planning.graph, node.inputs[2]);
     b_zp = only_scalar(planning.graph, node.inputs[3]);
+    kernel = &gemm_i8(s.h, s.c);
     panels = panels_i8(*kernel, s.w, s.c);
     turned = s.turned;
     if (epilogue.rescaled) scales = rescale_columns(epilogue.multiplier, epilogue.shift, s.w, kernel->lanes);
@@ -108,27 +109,22 @@ struct MatmulI8 {
     column_terms(panels, column_sums(panels, values, column_stride, k_stride), nullptr, 0, a_zp, b_zp,
                  reinterpret_cast<std::int32_t*>(into + align_up(panels.packed_bytes())));
   }
-  std::int64_t row_bytes() const { return panels.groups() * 4; }
+  std::int64_t row_bytes() const { return panels.row_bytes(*kernel); }
   std::int64_t element() const { return epilogue.rescaled ? 1 : 4; }
+  std::size_t converted_bytes(std::int64_t rows) const { return align_up(rows_i8_bytes(*kernel, panels, rows)); }
   std::size_t row_scratch(std::int64_t rows) const {
-    return align_up(static_cast<std::size_t>(rows * row_bytes()) + 64) + align_up(static_cast<std::size_t>(rows) * 4);
+    return converted_bytes(rows) + align_up(static_cast<std::size_t>(rows) * 4);
   }
-  void run(const Sharing& sharing, const Sharing::Part& part, const void* a, const std::byte* packed, std::byte* c,
+  void run(const Sharing&, const Sharing::Part& part, const void* a, const std::byte* packed, std::byte* c,
            std::byte* scratch) const {
-    const auto* from = static_cast<const std::int8_t*>(a) + part.first_row * panels.k;
-    const std::int64_t stride = row_bytes();
-    if (stride == panels.k * kernel->a_bytes) {
-      kernel->convert(from, part.rows * panels.k, scratch);
-    } else {
-      for (std::int64_t r = 0; r < part.rows; ++r) kernel->convert(from + r * panels.k, panels.k, scratch + r * stride);
-    }
-    auto* terms =
-        reinterpret_cast<std::int32_t*>(scratch + align_up(static_cast<std::size_t>(part.rows * stride) + 64));
-    if (b_zp != 0) row_terms(*kernel, scratch, stride, part.rows, panels.k, b_zp, terms);
+    const RowsI8 rows =
+        rows_i8(*kernel, panels, static_cast<const std::int8_t*>(a) + part.first_row * panels.k, part.rows, scratch);
+    auto* terms = reinterpret_cast<std::int32_t*>(scratch + converted_bytes(part.rows));
+    if (b_zp != 0) row_terms(*kernel, rows, part.rows, panels.k, b_zp, terms);
     PanelsI8 at = panels;
     at.data = packed;
     at.column_term = reinterpret_cast<const std::int32_t*>(packed + align_up(panels.packed_bytes()));
-    multiply(*kernel, sharing, part, scratch, stride, b_zp != 0 ? terms : nullptr, at,
+    multiply(*kernel, part, rows, b_zp != 0 ? terms : nullptr, at,
              {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_quantised, epilogue.highest_quantised},
              c);
   }

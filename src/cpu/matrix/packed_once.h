@@ -15,7 +15,7 @@ class PackedOnce {
   struct Source {
     const void* memory;  // which stays, and what it is, as long as anybody has what was made of it
     std::int64_t n, k;
-    int form = 0;  // of the packed: what else decides how it looks
+    std::int64_t form = 0;  // of the packed: what else decides how it looks
     auto operator<=>(const Source&) const = default;
   };
 

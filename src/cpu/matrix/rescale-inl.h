@@ -42,7 +42,7 @@ struct RescaleVector {
     const Longs dl;
     const std::size_t half = hn::Lanes(dl);
     multiplier = hn::LoadU(d, m);
-    multiplier_odd = hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(dl, multiplier)));
+    multiplier_odd = odd(multiplier);
     shift_even = hn::LoadU(dl, s);
     shift_odd = hn::LoadU(dl, s + half);
     round_even = hn::LoadU(dl, r);
@@ -52,10 +52,14 @@ struct RescaleVector {
     namespace hn = hwy::HWY_NAMESPACE;
     const Ints d;
     const Longs dl;
-    const IntVector odd_value = hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(dl, value)));
-    const LongVector even = hn::Add(hn::MulEven(value, multiplier), round_even);
-    const LongVector odd = hn::Add(hn::MulEven(odd_value, multiplier_odd), round_odd);
-    return join(shift_right(even, shift_even), shift_right(odd, shift_odd));
+    const LongVector evens = hn::Add(hn::MulEven(value, multiplier), round_even);
+    const LongVector odds = hn::Add(hn::MulEven(odd(value), multiplier_odd), round_odd);
+    return join(shift_right(evens, shift_even), shift_right(odds, shift_odd));
+  }
+  // The odd lanes in the even ones' places. (Signed lanes of 64 bits are shifted in several steps on AVX2.)
+  static HWY_INLINE IntVector odd(IntVector value) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    return hn::BitCast(Ints(), hn::ShiftRight<32>(hn::BitCast(hn::ScalableTag<std::uint64_t>(), value)));
   }
   // The low halves of the even and odd results, interleaved again.
   static HWY_INLINE IntVector join(LongVector even, LongVector odd) {

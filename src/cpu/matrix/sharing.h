@@ -7,6 +7,18 @@
 
 namespace tosaic::cpu {
 
+// Calls f(first, count) for groups of at most max_rows rows, as even as they can be.
+template <class F>
+void for_even_groups(std::int64_t rows, std::int64_t max_rows, const F& f) {
+  const std::int64_t groups = (rows + max_rows - 1) / max_rows;
+  std::int64_t first = 0;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const std::int64_t count = rows / groups + (g < rows % groups ? 1 : 0);
+    f(first, count);
+    first += count;
+  }
+}
+
 struct Sharing {
   std::int64_t rows = 0, rows_per_task = 1, row_tasks = 1;
   std::int64_t panels = 0, panels_per_task = 1, column_tasks = 1;
@@ -46,16 +58,9 @@ struct Sharing {
     return {r * rows_per_task, std::min(rows_per_task, rows - r * rows_per_task), c * panels_per_task,
             std::min(panels, (c + 1) * panels_per_task)};
   }
-  // Calls f(first, count) for groups of at most max_rows rows, as even as they can be.
   template <class F>
   void for_groups(std::int64_t block_rows, const F& f) const {
-    const std::int64_t groups = (block_rows + max_rows - 1) / max_rows;
-    std::int64_t first = 0;
-    for (std::int64_t g = 0; g < groups; ++g) {
-      const std::int64_t count = block_rows / groups + (g < block_rows % groups ? 1 : 0);
-      f(first, count);
-      first += count;
-    }
+    for_even_groups(block_rows, max_rows, f);
   }
 };
 

@@ -37,20 +37,20 @@ struct ConvI16 {
   }
 
   void panel(std::int64_t p, const std::byte* a, std::int64_t rows, std::int64_t* c) const {
-    const std::int64_t first_column = p * weight.panel_width(), width = weight.vectors(p) * weight.lanes;
+    const std::int64_t first_column = p * weight.panel_width(), width = weight.units(p) * weight.unit_columns;
     const std::int64_t columns = std::min(width, weight.n - first_column);
     alignas(64) std::int32_t part[16 * 64];
     sharing.for_groups(rows, [&](std::int64_t first, std::int64_t count) {
       for (std::int64_t r = 0; r < count; ++r)
         std::copy_n(bias.data() + first_column, columns, c + (first + r) * weight.n + first_column);
-      for (std::int64_t g = 0; g < weight.groups(); g += stretch_groups) {
+      for (std::int64_t g = 0; g < weight.groups; g += stretch_groups) {
         GemmI8Call call{};
         call.a = a + first * row_bytes + g * 4;
         call.a_stride = row_bytes;
-        call.rows = static_cast<int>(count);
-        call.groups = std::min(stretch_groups, weight.groups() - g);
+        call.rows = count;
+        call.groups = std::min(stretch_groups, weight.groups - g);
         call.b = weight.panel(p) + g * width * 4;
-        call.vectors = weight.vectors(p);
+        call.units = weight.units(p);
         call.column_term = zeros.data();
         call.columns = static_cast<int>(width);
         call.c_stride = width;
@@ -116,7 +116,7 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
   for (std::size_t j = 0; j < static_cast<std::size_t>(columns); ++j)
     conv->bias[j] = values[values.size() == 1 ? 0 : j];
   conv->epilogue = find_epilogue(planning, n, false);
-  conv->row_bytes = conv->weight.groups() * 4;
+  conv->row_bytes = conv->weight.row_bytes(*conv->kernel);
   const bool chain = conv->epilogue.chain != nullptr;
   conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.count(),
                                 conv->row_bytes + columns * 8, planning.threads, chain);

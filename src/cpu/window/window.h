@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "ops/definitions/tosa_op.h"
 
@@ -46,56 +47,41 @@ Bytes patch_weights(const Graph& graph, const Node& node);
 // Writes patches [first, first + rows) in order. copy(from, to, count): `count` input elements from element
 // `from` become elements `to`... of the patch matrix, whose rows are `row_stride` apart; fill(to, count): padding.
 // Both may write past their end what the next call overwrites.
+// (`w` is a copy: what they write could be a part of somebody else's.)
 template <class Copy, class Fill>
-void for_patches(const Window& w, std::int64_t first, std::int64_t rows, std::int64_t row_stride, const Copy& copy,
+void for_patches(const Window w, std::int64_t first, std::int64_t rows, std::int64_t row_stride, const Copy& copy,
                  const Fill& fill) {
-  const auto [kd, kh, kw] = w.kernel;
-  const std::int64_t c = w.channels, plane = w.in[1] * w.in[2] * c;
-  std::int64_t rest = first;
-  std::int64_t ox = rest % w.out[2];
-  rest /= w.out[2];
-  std::int64_t oy = rest % w.out[1];
-  rest /= w.out[1];
-  std::int64_t oz = rest % w.out[0];
-  std::int64_t n = rest / w.out[0];
-  for (std::int64_t r = 0; r < rows; ++r) {
-    std::int64_t to = r * row_stride;
-    const std::int64_t x0 = ox * w.stride[2] - w.before[2];
-    for (std::int64_t z = 0; z < kd; ++z) {
-      const std::int64_t iz = w.index(0, oz * w.stride[0] - w.before[0] + z * w.dilation[0]);
-      for (std::int64_t y = 0; y < kh; ++y) {
-        const std::int64_t iy = w.index(1, oy * w.stride[1] - w.before[1] + y * w.dilation[1]);
-        if (iz < 0 || iy < 0) {
-          fill(to, kw * c);
-          to += kw * c;
-          continue;
-        }
-        const std::int64_t line = (n * w.in[0] + iz) * plane + iy * w.in[2] * c;
-        if (w.dilation[2] == 1 && w.spread[2] == 1) {
-          const std::int64_t left = std::clamp<std::int64_t>(-x0, 0, kw);
-          const std::int64_t right = std::clamp<std::int64_t>(w.in[2] - x0, left, kw);
-          if (left > 0) fill(to, left * c);
-          if (right > left) copy(line + (x0 + left) * c, to + left * c, (right - left) * c);
-          if (right < kw) fill(to + right * c, (kw - right) * c);
-          to += kw * c;
-        } else {
-          for (std::int64_t x = 0; x < kw; ++x, to += c) {
-            const std::int64_t ix = w.index(2, x0 + x * w.dilation[2]);
-            if (ix < 0)
-              fill(to, c);
-            else
-              copy(line + ix * c, to, c);
-          }
-        }
+  const std::int64_t kd = w.kernel[0], kh = w.kernel[1], kw = w.kernel[2];
+  const std::int64_t c = w.channels, run = kw * c, plane = w.in[1] * w.in[2] * c;
+  const bool neighbours = w.dilation[2] == 1 && w.spread[2] == 1;
+  std::vector<std::int64_t> lines(static_cast<std::size_t>(kd * kh));  // where those of a row of outputs begin, or -1
+  const auto part = [&](std::int64_t line, std::int64_t x0, std::int64_t to) {  // of a patch at the edge, or with gaps
+    for (std::int64_t x = 0; x < kw; ++x) {
+      const std::int64_t ix = w.index(2, x0 + x * w.dilation[2]);
+      ix < 0 ? fill(to + x * c, c) : copy(line + ix * c, to + x * c, c);
+    }
+  };
+  for (std::int64_t r = 0; r < rows;) {
+    const std::int64_t at = first + r, ox = at % w.out[2], oy = at / w.out[2] % w.out[1];
+    const std::int64_t oz = at / (w.out[1] * w.out[2]) % w.out[0], n = at / (w.out[0] * w.out[1] * w.out[2]);
+    for (std::int64_t i = 0; i < kd * kh; ++i) {
+      const std::int64_t iz = w.index(0, oz * w.stride[0] - w.before[0] + i / kh * w.dilation[0]);
+      const std::int64_t iy = w.index(1, oy * w.stride[1] - w.before[1] + i % kh * w.dilation[1]);
+      lines[static_cast<std::size_t>(i)] = iz < 0 || iy < 0 ? -1 : (n * w.in[0] + iz) * plane + iy * w.in[2] * c;
+    }
+    const std::int64_t end = std::min(rows, r + w.out[2] - ox);
+    std::int64_t x0 = ox * w.stride[2] - w.before[2];
+    for (; r < end; ++r, x0 += w.stride[2]) {
+      const bool whole = neighbours && x0 >= 0 && x0 + kw <= w.in[2];
+      std::int64_t to = r * row_stride;
+      for (const std::int64_t line : lines) {
+        if (line < 0)
+          fill(to, run);
+        else
+          whole ? copy(line + x0 * c, to, run) : part(line, x0, to);
+        to += run;
       }
     }
-    if (++ox < w.out[2]) continue;
-    ox = 0;
-    if (++oy < w.out[1]) continue;
-    oy = 0;
-    if (++oz < w.out[0]) continue;
-    oz = 0;
-    ++n;
   }
 }
 
