@@ -44,6 +44,48 @@ TEST(Pool, EveryKind) {
   }
 }
 
+// Rows that are computed in several parts, and pixels of fewer elements than a vector, of one, and of many.
+TEST(Pool, RowsOfManyPixels) {
+  for (std::int64_t channels : {1, 3, 20, 65, 6000})
+    for (std::int64_t stride : {1, 2, 5})
+      for (const char* op : {"avg_pool2d", "max_pool2d"})
+        for (DType type : {DType::f32, DType::i8}) {
+          Net net(static_cast<std::uint32_t>(channels));
+          const std::int64_t width = channels > 1000 ? 9 : 161;  // with the padding, whole strides and a window
+          const ValueId x = net.input(type, {1, 4, width - (width - 1) % stride, channels}, -100, 100);
+          Attrs attrs{{"kernel", Ints{3, 3}}, {"stride", Ints{1, stride}}, {"pad", Ints{1, 1, 1, 1}}};
+          if (std::string(op) == "avg_pool2d") {
+            attrs.set("acc_type", type == DType::f32 ? DType::f32 : DType::i32);
+            const std::int64_t zp = type == DType::i8 ? 11 : 0;
+            net.output(net.node(op, {x, net.numbers(type, {zp}), net.numbers(type, {-zp})}, attrs));
+          } else {
+            attrs.set("nan_mode", std::string("propagate"));
+            net.output(net.node(op, {x}, attrs));
+          }
+          expect_as_interpreted(net, {1e-6, 1e-5},
+                                fmt::format("{} of {} by {}, {}", op, channels, stride, name_of(type)), "pool");
+          if (::testing::Test::HasFailure()) return;
+        }
+}
+
+TEST(Pool, MaximaOfNaN) {
+  for (const char* mode : {"propagate", "ignore"})
+    for (std::int64_t channels : {2, 7, 40}) {
+      Net net;
+      const ValueId x = net.input(DType::f32, {1, 9, 9, channels}, -2, 2);
+      std::vector<float> values(static_cast<std::size_t>(81 * channels));
+      for (float& v : values) v = net.integer(0, 2) == 0 ? NAN : static_cast<float>(net.real(-2, 2));
+      std::fill(values.begin(), values.begin() + 27 * channels, NAN);  // windows that have nothing else
+      net.inputs[0].data = Bytes::of(values);
+      net.output(net.node("max_pool2d", {x},
+                          {{"kernel", Ints{3, 2}},
+                           {"stride", Ints{1, 1}},
+                           {"pad", Ints{0, 0, 0, 0}},
+                           {"nan_mode", std::string(mode)}}));
+      expect_as_interpreted(net, {}, mode, "pool");
+    }
+}
+
 TEST(Reduction, EveryKindAlongEveryAxis) {
   std::uint32_t seed = 0;
   for (const tosa::Op& op : tosa::all()) {

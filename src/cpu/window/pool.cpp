@@ -4,6 +4,7 @@
 
 #include "cpu/elementwise/block.h"
 #include "cpu/elementwise/reduce.h"
+#include "cpu/window/pool_kernel.h"
 #include "cpu/window/window.h"
 #include "ir/tosa_operators.h"
 
@@ -19,57 +20,77 @@ void set_reciprocal(BlockConstants& constants, std::int64_t count) {
   constants.scale_shift = {30 + k};
 }
 
+// Neighbouring pixels of an output row whose windows are equally wide, computed together.
+struct Group {
+  std::int64_t first = 0, count = 1;  // pixels
+  std::int64_t column = 0;            // where the first one's window begins
+  std::int64_t width = 0;
+};
+
 struct Pool {
   Window window;
   ValueId input = no_value, output = no_value;
-  bool average = false;
-  std::int64_t size = 1;          // bytes of an element
-  BlockKernel combine = nullptr;  // maximum, or add in the accumulator's type
-  BlockKernel widen = nullptr;    // to the accumulator, averages of integers
-  BlockKernel narrow = nullptr;   // from it
+  std::int64_t size = 1;         // bytes of an element
+  std::int64_t joined_size = 1;  // and of one that is joined down its column
+  PoolKernel down = nullptr, across = nullptr;
+  std::int32_t zero_point = 0;
+  BlockKernel narrow = nullptr;  // sums of integers to averages, by the number of elements
   std::map<std::int64_t, BlockConstants> by_count;
-  BlockConstants none;
+  std::vector<Group> groups;
   std::int64_t rows_per_task = 1;
-  std::size_t accumulator_bytes = 0;
+  std::size_t line_bytes = 0;
 
-  void pixel(const std::byte* in, std::int64_t n, std::int64_t oy, std::int64_t ox, std::byte* out,
-             std::byte* scratch) const {
-    const std::int64_t c = window.channels;
-    const std::int64_t y0 = oy * window.stride[1] - window.before[1], x0 = ox * window.stride[2] - window.before[2];
-    const std::int64_t y_begin = std::max<std::int64_t>(0, y0), y_end = std::min(window.in[1], y0 + window.kernel[1]);
-    const std::int64_t x_begin = std::max<std::int64_t>(0, x0), x_end = std::min(window.in[2], x0 + window.kernel[2]);
-    const std::int64_t count = (y_end - y_begin) * (x_end - x_begin);
-    // Two accumulators take turns: kernels want an output that is none of their inputs. The last result of a
-    // maximum goes straight to the output.
-    std::byte* accumulator[2] = {scratch, scratch + accumulator_bytes};
-    const void* sum = nullptr;
-    std::int64_t done = 0;
-    for (std::int64_t y = y_begin; y < y_end; ++y)
-      for (std::int64_t x = x_begin; x < x_end; ++x) {
-        const void* value = in + ((n * window.in[1] + y) * window.in[2] + x) * c * size;
-        ++done;
-        if (widen) {
-          std::byte* wide = scratch + 2 * accumulator_bytes;
-          if (done == 1) wide = accumulator[0];
-          widen({c, 0, {value}, wide, &none});
-          value = wide;
-        }
-        if (done == 1) {
-          sum = value;
-        } else {
-          void* to = !average && done == count ? out : accumulator[done % 2 == 0 ? 1 : 0];
-          combine({c, 0, {sum, value}, to, &none});
-          sum = to;
+  // The part of a window along dim d that is not padding: begin and end.
+  std::pair<std::int64_t, std::int64_t> covered(std::size_t d, std::int64_t o) const {
+    const std::int64_t begin = o * window.stride[d] - window.before[d];
+    return {std::max<std::int64_t>(0, begin), std::min(window.in[d], begin + window.kernel[d])};
+  }
+  std::int64_t columns(const Group& group) const { return (group.count - 1) * window.stride[2] + group.width; }
+
+  void group_pixels() {
+    // What is joined down the columns stays in the first-level cache.
+    const std::int64_t most_columns = 16 * 1024 / (window.channels * joined_size);
+    for (std::int64_t ox = 0; ox < window.out[2]; ++ox) {
+      const auto [begin, end] = covered(2, ox);
+      if (!groups.empty()) {
+        Group& last = groups.back();
+        if (last.width == end - begin && last.column + last.count * window.stride[2] == begin &&
+            columns(last) + window.stride[2] <= most_columns) {
+          ++last.count;
+          continue;
         }
       }
-    if (narrow) {
-      narrow({c, 0, {sum}, out, &by_count.at(count)});
-    } else if (average) {
-      const auto* from = static_cast<const float*>(sum);
-      auto* to = reinterpret_cast<float*>(out);
-      for (std::int64_t i = 0; i < c; ++i) to[i] = from[i] / static_cast<float>(count);
-    } else if (count == 1) {
-      std::copy_n(static_cast<const std::byte*>(sum), c * size, out);
+      groups.push_back({ox, 1, begin, end - begin});
+    }
+  }
+
+  void row(const std::byte* in, std::int64_t n, std::int64_t oy, std::byte* out, std::byte* scratch) const {
+    const std::int64_t c = window.channels;
+    const auto [y_begin, y_end] = covered(1, oy);
+    const std::int64_t height = y_end - y_begin;
+    for (const Group& group : groups) {
+      const std::int64_t first = ((n * window.in[1] + y_begin) * window.in[2] + group.column) * c;
+      down({.in = in + first * size,
+            .out = scratch,
+            .pixels = 1,
+            .pixel_step = 0,
+            .count = columns(group) * c,
+            .taps = height,
+            .tap_step = window.in[2] * c,
+            .start = -static_cast<std::int32_t>(height) * zero_point});
+      std::byte* to = out + group.first * c * size;
+      std::byte* sums = scratch + line_bytes;
+      PoolCall call{.in = scratch,
+                    .out = narrow ? sums : to,
+                    .pixels = group.count,
+                    .pixel_step = window.stride[2] * c,
+                    .count = c,
+                    .taps = group.width,
+                    .tap_step = c,
+                    .divisor = static_cast<float>(height * group.width)};
+      if (window.stride[2] == 1) call.pixels = 1, call.count = group.count * c;
+      across(call);
+      if (narrow) narrow({group.count * c, 0, {sums}, to, &by_count.at(height * group.width)});
     }
   }
 };
@@ -87,36 +108,43 @@ bool take_pool(Planning& planning, std::uint32_t n) {
   pool->window = window_of(planning.graph, node);
   pool->input = node.inputs[0];
   pool->output = node.outputs[0];
-  pool->average = average;
   pool->size = static_cast<std::int64_t>(storage_size(type));
-  if (!average) {
-    const bool ignore = node.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
-    pool->combine = block_kernel({.op = tosa::op::maximum, .in = type, .out = type, .ignore_nan = ignore});
-  } else if (integer) {
+  pool->joined_size = average ? 4 : pool->size;
+  const bool ignore_nan = node.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
+  const PoolJoin join = average ? PoolJoin::sum : ignore_nan ? PoolJoin::largest_number : PoolJoin::largest;
+  pool->down = pool_kernel(join, type);
+  if (average && integer) {
     if (!planning.constant(node.inputs[1]) || !planning.constant(node.inputs[2])) return false;
-    pool->widen = block_kernel({.op = tosa::op::cast, .in = type, .out = DType::i32});
-    pool->combine = block_kernel({.op = tosa::op::add, .in = DType::i32, .out = DType::i32});
+    pool->across = pool_kernel(join, DType::i32);
+    pool->zero_point = only_scalar(planning.graph, node.inputs[1]);
     pool->narrow = block_kernel({.op = tosa::op::rescale, .in = DType::i32, .out = type});
-    // One set of constants for every number of elements that a window can hold.
-    for (std::int64_t y = 1; y <= pool->window.kernel[1]; ++y)
-      for (std::int64_t x = 1; x <= pool->window.kernel[2]; ++x) {
-        BlockConstants& constants = pool->by_count[y * x];
-        set_reciprocal(constants, y * x);
-        constants.input_zp = static_cast<std::int32_t>(y * x) * only_scalar(planning.graph, node.inputs[1]);
+  } else {
+    pool->across = pool_kernel(average ? PoolJoin::mean : join, type);
+  }
+  pool->group_pixels();
+  if (pool->narrow)
+    for (std::int64_t oy = 0; oy < pool->window.out[1]; ++oy)
+      for (const Group& group : pool->groups) {
+        const auto [begin, end] = pool->covered(1, oy);
+        BlockConstants& constants = pool->by_count[(end - begin) * group.width];
+        set_reciprocal(constants, (end - begin) * group.width);
         constants.output_zp = only_scalar(planning.graph, node.inputs[2]);
         constants.lowest = range_of(type).lowest;
         constants.highest = range_of(type).highest;
       }
-  } else {
-    pool->combine = block_kernel({.op = tosa::op::add, .in = type, .out = type});
-  }
   const Window& w = pool->window;
-  pool->accumulator_bytes = align_up(static_cast<std::size_t>(w.channels) * 4);
+  std::int64_t columns = 0, pixels = 0;
+  for (const Group& group : pool->groups) {
+    columns = std::max(columns, pool->columns(group));
+    pixels = std::max(pixels, group.count);
+  }
+  pool->line_bytes = align_up(static_cast<std::size_t>(columns * w.channels * pool->joined_size));
   const std::int64_t rows = w.batch * w.out[1];
-  const std::int64_t row_work = w.out[2] * w.taps() * w.channels;
+  const std::int64_t row_work = w.out[2] * (w.kernel[1] + w.kernel[2]) * w.channels;
   pool->rows_per_task = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, row_work));
   Step step{.kernel = "pool", .nodes = {n}, .reads = {pool->input}, .writes = {pool->output}};
-  step.scratch_per_thread = 3 * pool->accumulator_bytes;
+  step.scratch_per_thread = pool->line_bytes;
+  if (pool->narrow) step.scratch_per_thread += align_up(static_cast<std::size_t>(pixels * w.channels) * 4);
   step.run = [pool, rows, scratch = step.scratch_per_thread](const Frame& frame) -> Status {
     const Window& window = pool->window;
     const auto* in = static_cast<const std::byte*>(frame.read(pool->input));
@@ -124,10 +152,9 @@ bool take_pool(Planning& planning, std::uint32_t n) {
     frame.pool.run((rows + pool->rows_per_task - 1) / pool->rows_per_task, [&](std::int64_t task, int thread) {
       const std::int64_t last = std::min(rows, (task + 1) * pool->rows_per_task);
       for (std::int64_t row = task * pool->rows_per_task; row < last; ++row)
-        for (std::int64_t ox = 0; ox < window.out[2]; ++ox)
-          pool->pixel(in, row / window.out[1], row % window.out[1], ox,
-                      out + (row * window.out[2] + ox) * window.channels * pool->size,
-                      frame.scratch + static_cast<std::size_t>(thread) * scratch);
+        pool->row(in, row / window.out[1], row % window.out[1],
+                  out + row * window.out[2] * window.channels * pool->size,
+                  frame.scratch + static_cast<std::size_t>(thread) * scratch);
     });
     return {};
   };
