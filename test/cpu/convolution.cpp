@@ -239,6 +239,31 @@ TEST(Convolution, DepthwiseF32WithEveryTail) {
   }
 }
 
+// Few long rows, which threads divide; with and without padding, a second kernel, a chain.
+TEST(Convolution, DepthwiseLongRows) {
+  for (std::uint32_t seed = 3500; seed < 3524; ++seed) {
+    Net net(seed);
+    const bool floats = seed % 2 != 0, padded = seed % 3 == 0;
+    const std::int64_t side = padded ? 3 : 1, pad = padded ? 1 : 0;
+    Case c{.batch = 1,
+           .in_channels = 40,
+           .out_channels = 40,
+           .size = {net.integer(1, 2), net.integer(700, 800)},
+           .kernel = {side, side},
+           .pad = {pad, pad, pad, pad},
+           .stride = {1, seed % 4 == 0 ? 2 : 1},
+           .dilation = {1, 1}};
+    if (c.stride[1] == 2) c.size[1] |= 1;  // what the stride divides
+    const DType in = floats ? DType::f32 : DType::i8;
+    ValueId v = depthwise(net, c, seed % 5 == 0 ? 2 : 1, in, floats ? DType::f32 : DType::i32);
+    if (!floats && seed % 4 < 3) v = net.rescale(v, seed % 4 == 0 ? DType::i8 : DType::i16, 36, 43, true);
+    if (floats && seed % 4 == 1) v = net.node("tanh", {v});
+    net.output(v);
+    expect_as_interpreted(net, {1e-5, 1e-5}, describe(c, seed), floats ? "depthwise_f32" : "depthwise_i8");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(Convolution, Transposed) {
   for (std::uint32_t seed = 6000; seed < 6060; ++seed) {
     Net net(seed);

@@ -206,6 +206,81 @@ TEST(Elementwise, RescaleOfUnsignedCodes) {
       }
 }
 
+ValueId rescale_by(Net& net, ValueId x, DType to, std::int64_t multiplier, std::int64_t shift,
+                   std::int64_t input_zp = 0, std::int64_t output_zp = 0) {
+  const DType from = net.graph[x].type.dtype;
+  return net.node("rescale",
+                  {x, net.numbers(DType::i32, {multiplier}), net.numbers(DType::i8, {shift}),
+                   net.numbers(from, {input_zp}), net.numbers(to, {output_zp})},
+                  {{"scale32", true},
+                   {"rounding_mode", std::string("single_round")},
+                   {"per_channel", false},
+                   {"input_unsigned", false},
+                   {"output_unsigned", false}});
+}
+
+// Each shift has its way to scale, up to the largest values that TOSA takes with it.
+TEST(Elementwise, RescaleByEveryShift) {
+  for (DType from : {DType::i8, DType::i16, DType::i32})
+    for (DType to : {DType::i8, DType::i16, DType::i32}) {
+      if (from == DType::i16 && to == DType::i8) continue;  // no way of its own
+      for (std::int64_t shift = 2; shift <= 62; ++shift) {
+        Net net(static_cast<std::uint32_t>(shift));
+        const std::int64_t most = std::min((std::int64_t{1} << (shift - 1)) - 1, range_of(from).highest);
+        const ValueId x = net.input(from, {3, 47}, static_cast<double>(-most), static_cast<double>(most));
+        for (std::int64_t multiplier : {0x7fffffff, 0x40000000, static_cast<int>(net.integer(1, 0x7fffffff)), 0})
+          net.output(rescale_by(net, x, to, multiplier, shift,
+                                from == DType::i8 && shift > 9 ? net.integer(-128, 127) : 0,
+                                to == DType::i8 ? net.integer(-128, 127) : 0));
+        expect_as_interpreted(net, {}, fmt::format("rescale {} to {} by {}", name_of(from), name_of(to), shift),
+                              "chain");
+        if (::testing::Test::HasFailure()) return;
+      }
+    }
+}
+
+// What one i8 tensor decides is a table; of two tensors, sums and products of RESCALEs are computed in one go. Beyond
+// what these take, and for few elements, it is the same arithmetic node by node.
+TEST(Elementwise, ChainsOfQuantisedOperators) {
+  for (const char* op : {"add", "sub", "mul"})
+    for (std::int64_t shift : {11, 22, 23, 28, 30})
+      for (std::int64_t elements : {1, 3, 30, 1031, 2500})
+        for (bool same : {false, true}) {
+          const bool product = std::string(op) == "mul";
+          Net net(static_cast<std::uint32_t>(shift));
+          const ValueId x = net.input(DType::i8, {elements}, -128, 127),
+                        y = net.input(DType::i8, {elements}, -128, 127);
+          auto both = [&](ValueId a, ValueId b) {
+            const std::int64_t multiplier = product ? 1 << 30 : net.integer(1 << 30, 2147483647);
+            a = rescale_by(net, a, DType::i32, multiplier, product ? 30 : shift, net.integer(-128, 127));
+            b = rescale_by(net, b, DType::i32, product ? 1 << 30 : 2147483647, product ? 30 : shift, 5);
+            const ValueId joined =
+                net.node(op, product ? std::vector<ValueId>{a, b, net.zero(DType::i8)} : std::vector<ValueId>{a, b});
+            return rescale_by(net, joined, DType::i8, net.integer(1 << 30, 2147483647),
+                              product ? 37 : std::max<std::int64_t>(61 - shift, 32), 0, net.integer(-128, 127));
+          };
+          const ValueId once = both(x, same ? x : y);
+          const ValueId clamped = net.node(
+              "clamp", {once},
+              {{"min_val", std::int64_t{-90}}, {"max_val", std::int64_t{90}}, {"nan_mode", std::string("propagate")}});
+          net.output(both(net.node("table", {clamped, net.constant(DType::i8, {256}, -128, 127)}), x));
+          expect_as_interpreted(net, {}, fmt::format("{} shift {} elements {} same {}", op, shift, elements, same),
+                                "chain");
+          if (::testing::Test::HasFailure()) return;
+        }
+
+  // Not functions of one i8 element: with a scale, or a constant, for each channel.
+  for (bool scales : {false, true}) {
+    Net net;
+    const ValueId x = net.input(DType::i8, {40, 64}, -128, 127);
+    const ValueId scaled = net.rescale(x, DType::i32, 12, 14, scales, 3);
+    const ValueId moved =
+        net.node("add", {scaled, net.constant(DType::i32, {1, scales ? 1 : 64}, -10000000, 10000000)});
+    net.output(net.rescale(moved, DType::i8, 48, 49, false, 0, 5));
+    expect_as_interpreted(net, {}, scales ? "scale per channel" : "constant per channel", "chain");
+  }
+}
+
 // Two branches that meet, a value used twice, an interior broadcast that must not be computed per element.
 TEST(Elementwise, ChainsOfManyNodes) {
   Net net;

@@ -30,7 +30,9 @@ struct BlockConstants {
   int shift = 0;                                      // MUL
   std::vector<std::int32_t> multiplier, scale_shift;  // RESCALE; per channel: repeated to channels + block
   std::int64_t channels = 1;
-  const void* table = nullptr;  // TABLE
+  const void* table = nullptr;              // TABLE
+  std::vector<std::int8_t> computed_table;  // where it is not the graph's
+  std::vector<BlockConstants> operands;     // joined_kernel: the RESCALEs of the two operands
 };
 
 struct Block {
@@ -53,7 +55,10 @@ struct BlockKey {
 };
 // The kernel for the instruction set in use; null: there is none.
 BlockKernel block_kernel(const BlockKey& key);
-// Its three parts, a file each.
+// ADD, SUB or MUL of i32 (unshifted) between RESCALEs from and to i8 with one scale each; null: not with these
+// constants.
+BlockKernel joined_kernel(Operator op, const BlockConstants& constants);
+// block_kernel's three parts, a file each.
 BlockKernel integer_kernel(const BlockKey& key);
 BlockKernel float_kernel(const BlockKey& key);
 BlockKernel rescale_kernel(const BlockKey& key);

@@ -18,6 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tosaic::cpu {
 namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
 using C = BlockConstants;
@@ -91,11 +92,9 @@ struct MulShifted {  // (a * b + 2^(shift-1)) >> shift, written so that nothing 
     return static_cast<std::int32_t>(((product >> (c.shift - 1)) + 1) >> 1);
   }
 };
-struct MulAny {
-  static HWY_INLINE std::int32_t f(std::int32_t a, std::int32_t b, const C& c) {
-    return c.shift > 0 ? MulShifted::f(a, b, c) : Widened::f(a, b, c);
-  }
-};
+void multiply(const Block& block) {
+  block.constants->shift > 0 ? map2<MulShifted, std::int32_t>(block) : map2<Widened, std::int32_t>(block);
+}
 struct CastTo {
   template <class Out>
   struct To {
@@ -126,6 +125,30 @@ struct Table16 {
   }
 };
 
+#if HWY_TARGET <= HWY_AVX2
+void table16(const Block& block) {
+  const hn::ScalableTag<std::int32_t> d;
+  const hn::Rebind<std::int16_t, decltype(d)> d_in;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto* a = static_cast<const std::int16_t*>(block.in[0]);
+  auto* out = static_cast<std::int32_t*>(block.out);
+  const auto* table = static_cast<const std::int32_t*>(block.constants->table);
+  std::int64_t i = 0;
+  for (; i + lanes <= block.count; i += lanes) {
+    const auto x = hn::PromoteTo(d, hn::LoadU(d_in, a + i));
+    const auto index = hn::ShiftRight<7>(hn::Add(x, hn::Set(d, 32768)));
+    const auto both = hn::GatherOffset(d, table, hn::Add(index, index));  // an entry, and the next one above it
+    const auto base = hn::ShiftRight<16>(hn::ShiftLeft<16>(both));
+    const auto slope = hn::Sub(hn::ShiftRight<16>(both), base);
+    const auto fraction = hn::And(x, hn::Set(d, 127));
+    hn::StoreU(hn::Add(hn::ShiftLeft<7>(base), hn::Mul(slope, fraction)), d, out + i);
+  }
+  for (; i < block.count; ++i) out[i] = Table16::f(a[i], *block.constants);
+}
+#else
+void table16(const Block& block) { map1<Table16, std::int16_t, std::int32_t>(block); }
+#endif
+
 #if HWY_TARGET == HWY_AVX3_DL
 // 256 entries are four registers: two two-register permutes by the low seven bits, the eighth bit chooses.
 void table8(const Block& block) {
@@ -142,6 +165,39 @@ void table8(const Block& block) {
     // Inputs below zero come first in the table.
     _mm512_mask_storeu_epi8(out + i, used, _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), high, low));
   }
+}
+#elif HWY_TARGET <= HWY_SSE4
+// 16 rows of 16 entries. A byte shuffle gives 0 for a negative index and goes by the low four bits of others: with the
+// index less 16 k, only what is in row k or beyond gets something, and what it gets turns row k - 1 into row k.
+void table8(const Block& block) {
+  const hn::ScalableTag<std::int8_t> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto* a = static_cast<const std::int8_t*>(block.in[0]);
+  auto* out = static_cast<std::int8_t*>(block.out);
+  const auto* table = static_cast<const std::int8_t*>(block.constants->table);
+  hn::Vec<decltype(d)> below_zero[8], others[8];
+  for (int k = 0; k < 8; ++k) {
+    below_zero[k] = hn::LoadDup128(d, table + 16 * k);
+    others[k] = hn::LoadDup128(d, table + 128 + 16 * k);
+  }
+  for (int k = 7; k > 0; --k) {
+    below_zero[k] = hn::Xor(below_zero[k], below_zero[k - 1]);
+    others[k] = hn::Xor(others[k], others[k - 1]);
+  }
+  const auto sign = hn::Set(d, -128), row = hn::Set(d, 16);
+  std::int64_t i = 0;
+  for (; i + lanes <= block.count; i += lanes) {
+    auto x = hn::LoadU(d, a + i), from_lowest = hn::Xor(x, sign);
+    auto y = hn::Zero(d);
+    for (int k = 0; k < 8; ++k) {
+      y = hn::Xor(y,
+                  hn::Xor(hn::TableLookupBytesOr0(others[k], x), hn::TableLookupBytesOr0(below_zero[k], from_lowest)));
+      x = hn::SaturatedSub(x, row);
+      from_lowest = hn::SaturatedSub(from_lowest, row);
+    }
+    hn::StoreU(y, d, out + i);
+  }
+  for (; i < block.count; ++i) out[i] = Table8::f(a[i], *block.constants);
 }
 #else
 void table8(const Block& block) { map1<Table8, std::int8_t>(block); }
@@ -198,7 +254,7 @@ BlockKernel product_kernel(DType in) {
   switch (in) {
     case DType::i8: return map2<Widened, std::int8_t, std::int32_t>;
     case DType::i16: return map2<Widened, std::int16_t, std::int32_t>;
-    case DType::i32: return map2<MulAny, std::int32_t>;
+    case DType::i32: return multiply;
     default: return nullptr;
   }
 }
@@ -244,8 +300,7 @@ BlockKernel integer_kernel_here(const BlockKey& key) {
   if (key.op == tosa::op::cast) return cast_kernel(in, key.out);
   if (in == DType::boolean) return boolean_kernel(key.op);
   if (key.op == tosa::op::mul) return product_kernel(in);
-  if (key.op == tosa::op::table)
-    return in == DType::i8 ? table8 : in == DType::i16 ? map1<Table16, std::int16_t, std::int32_t> : nullptr;
+  if (key.op == tosa::op::table) return in == DType::i8 ? table8 : in == DType::i16 ? table16 : nullptr;
   if (const BlockKernel any = kernel_of_any_width(key.op, in, key.rounded)) return any;
   return in == DType::i32 ? kernel_of_i32(key.op) : nullptr;
 }

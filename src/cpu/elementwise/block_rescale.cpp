@@ -2,7 +2,7 @@
 // RESCALE on blocks. Three parts, each a pass over the block: widen (minus the input zero point) to i32, scale,
 // narrow (plus the output zero point, clipped). The frequent pairs of dtypes do all three in registers.
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "cpu/elementwise/block.h"
 #include "simd/dispatch.h"
@@ -56,71 +56,196 @@ struct Scales {
   }
 };
 
-// Repeats one scale over a vector.
-struct PerTensor {
-  HWY_ALIGN std::int32_t multiplier[HWY_MAX_BYTES / 4];
-  HWY_ALIGN std::int64_t shift[HWY_MAX_BYTES / 4], round[HWY_MAX_BYTES / 4];
-  explicit PerTensor(const C& c) {
+// Narrow dtypes become i32 on the way in, and are saturated on the way out.
+template <class In>
+HWY_INLINE IntVector load(const void* from, std::int64_t i) {
+  const Ints d;
+  const In* element = static_cast<const In*>(from) + i;
+  if constexpr (sizeof(In) == 4)
+    return hn::LoadU(d, element);
+  else
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<In, Ints>(), element));
+}
+template <class Out>
+HWY_INLINE void store(IntVector x, Out* to) {
+  const hn::Rebind<Out, Ints> d;
+  if constexpr (sizeof(Out) == 4)
+    hn::StoreU(x, d, to);
+  else
+    hn::StoreU(hn::DemoteTo(d, x), d, to);
+}
+// Four neighbouring vectors: a step of saturation for two or four of them.
+template <class Out>
+HWY_INLINE void store_four(IntVector x0, IntVector x1, IntVector x2, IntVector x3, Out* to) {
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (sizeof(Out) == 1) {
+    const __m256i low = _mm256_packs_epi32(x0.raw, x1.raw), high = _mm256_packs_epi32(x2.raw, x3.raw);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
+    return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
+  }
+#endif
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));
+  store(x0, to);
+  store(x1, to + lanes);
+  store(x2, to + 2 * lanes);
+  store(x3, to + 3 * lanes);
+}
+
+// f(i): the vector from element i of the block on. The last one begins within the one before.
+template <class Out, class F>
+HWY_INLINE void for_vectors(const Block& block, const F& f) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));
+  auto* out = static_cast<Out*>(block.out);
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= block.count; i += 4 * lanes)
+    store_four(f(i), f(i + lanes), f(i + 2 * lanes), f(i + 3 * lanes), out + i);
+  for (; i + lanes <= block.count; i += lanes) store(f(i), out + i);
+  if (i < block.count) store(f(block.count - lanes), out + block.count - lanes);
+}
+
+// A kernel of blocks that have a vector at least, for any: a shorter one moves to where there is space for a vector.
+template <BlockKernel kernel, int operands, class In, class Out>
+void any_length(const Block& block) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));
+  if (block.count >= lanes) return kernel(block);
+  In from[operands][HWY_MAX_BYTES / 4] = {};
+  Out to[HWY_MAX_BYTES / 4];
+  Block whole{lanes, block.first, {}, to, block.constants};
+  for (int k = 0; k < operands; ++k) {
+    std::copy_n(static_cast<const In*>(block.in[k]), block.count, from[k]);
+    whole.in[k] = from[k];
+  }
+  kernel(whole);
+  std::copy_n(to, block.count, static_cast<Out*>(block.out));
+}
+
+// The ways to scale elements of dtype In less their zero point: `takes` says with which constants.
+struct Unscaled {  // a multiplier of 2^n, and a shift of n at most
+  int left;
+  explicit Unscaled(const C& c)
+      : left(std::countr_zero(static_cast<std::uint32_t>(c.multiplier[0])) - c.scale_shift[0]) {}
+  static bool takes(const C& c) {
+    const auto multiplier = static_cast<std::uint32_t>(c.multiplier[0]);
+    return std::has_single_bit(multiplier) && c.scale_shift[0] <= std::countr_zero(multiplier);
+  }
+  HWY_INLINE IntVector operator()(IntVector x) const { return hn::ShiftLeftSame(x, left); }
+};
+// Of i8: two products of 32 bits, by the multiplier's bits above and below the shift.
+struct LowProducts {
+  IntVector above, below, round;
+  int right;
+  explicit LowProducts(const C& c)
+      : round(hn::Set(Ints(), std::int32_t{1} << (c.scale_shift[0] - 1))), right(c.scale_shift[0]) {
+    above = hn::Set(Ints(), c.multiplier[0] >> right);
+    below = hn::Set(Ints(), c.multiplier[0] & ((std::int32_t{1} << right) - 1));
+  }
+  static bool takes(const C& c) { return c.scale_shift[0] <= 22; }  // 9 bits, a product of 31, with the sign
+  HWY_INLINE IntVector operator()(IntVector x) const {
+    return hn::Add(hn::Mul(x, above), hn::ShiftRightSame(hn::Add(hn::Mul(x, below), round), right));
+  }
+};
+// From a shift of 33 on, `round` is a multiple of 2^32: the high half of the product is all that is needed, and the
+// rest is done in 32 bits. Narrow elements are shifted to the left to get there.
+template <class In>
+struct HighProduct {
+  static constexpr int spare = sizeof(In) == 4 ? 0 : 30 - 8 * static_cast<int>(sizeof(In));
+  int left, right;
+  IntVector multiplier, round;
+  explicit HighProduct(const C& c)
+      : left(std::max(33 - c.scale_shift[0], 0)),
+        right(c.scale_shift[0] + left - 32),
+        multiplier(hn::Set(Ints(), c.multiplier[0])),
+        round(hn::Set(Ints(), std::int32_t{1} << (right - 1))) {}
+  static bool takes(const C& c) { return 33 - c.scale_shift[0] <= spare; }
+  HWY_INLINE IntVector operator()(IntVector x) const {
+    const Ints d;
+    if constexpr (spare > 0) x = hn::ShiftLeftSame(x, left);
+#if HWY_TARGET == HWY_SCALAR
+    const std::int64_t product = std::int64_t{hn::GetLane(x)} * hn::GetLane(multiplier);
+    const IntVector high = hn::Set(d, static_cast<std::int32_t>(product >> 32));
+#else
+    const hn::ScalableTag<std::uint64_t> wide;
+    const auto upper = [&](auto v) HWY_ATTR { return hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, v))); };
+    const IntVector odd = hn::BitCast(d, hn::MulEven(upper(x), multiplier));
+    const IntVector high = hn::OddEven(odd, upper(hn::MulEven(x, multiplier)));
+#endif
+    return hn::ShiftRightSame(hn::Add(high, round), right);
+  }
+};
+struct Product {  // any
+  RescaleVector by;
+  explicit Product(const C& c) : by(repeated(c)) {}
+  static RescaleVector repeated(const C& c) {
+    HWY_ALIGN std::int32_t multiplier[HWY_MAX_BYTES / 4];
+    HWY_ALIGN std::int64_t shift[HWY_MAX_BYTES / 4], round[HWY_MAX_BYTES / 4];
     std::fill(std::begin(multiplier), std::end(multiplier), c.multiplier[0]);
     std::fill(std::begin(shift), std::end(shift), c.scale_shift[0]);
     std::fill(std::begin(round), std::end(round), std::int64_t{1} << (c.scale_shift[0] - 1));
+    return RescaleVector(multiplier, shift, round);
   }
-  RescaleVector vector() const { return RescaleVector(multiplier, shift, round); }
+  HWY_INLINE IntVector operator()(IntVector x) const { return by(x); }
 };
 
-// out = f(in) for vectors of i32, from and to narrower dtypes; the rest of the block goes through a vector's
-// worth of memory.
-template <class In, class Out, class F>
-HWY_INLINE void for_vectors(const Block& block, const F& f) {
-  const Ints d;
-  const hn::Rebind<In, Ints> d_in;
-  const hn::Rebind<Out, Ints> d_out;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto* in = static_cast<const In*>(block.in[0]);
-  auto* out = static_cast<Out*>(block.out);
-  auto one = [&](const In* from, Out* to) {
-    IntVector x;
-    if constexpr (sizeof(In) == 4)
-      x = hn::LoadU(d, from);
-    else
-      x = hn::PromoteTo(d, hn::LoadU(d_in, from));
-    x = f(x);
-    if constexpr (sizeof(Out) == 4)
-      hn::StoreU(x, d, to);
-    else
-      hn::StoreU(hn::DemoteTo(d_out, x), d_out, to);
-  };
-  std::int64_t i = 0;
-  for (; i + lanes <= block.count; i += lanes) one(in + i, out + i);
-  if (i == block.count) return;
-  const auto rest = static_cast<std::size_t>(block.count - i);
-  HWY_ALIGN In from[HWY_MAX_BYTES] = {};
-  HWY_ALIGN Out to[HWY_MAX_BYTES];
-  std::memcpy(from, in + i, rest * sizeof(In));
-  one(from, to);
-  std::memcpy(out + i, to, rest * sizeof(Out));
-}
+// An operand's vectors, scaled. The zero points of i32 are 0.
+template <class In, class Scale>
+struct Scaled {
+  const void* from;
+  Scale scale;
+  IntVector zero_point;
+  Scaled(const void* elements, const C& c) : from(elements), scale(c), zero_point(hn::Set(Ints(), c.input_zp)) {}
+  HWY_INLINE IntVector operator()(std::int64_t i) const {
+    IntVector x = load<In>(from, i);
+    if constexpr (sizeof(In) < 4) x = hn::Sub(x, zero_point);
+    return scale(x);
+  }
+};
 
-// All of RESCALE with one scale, single rounding.
-template <class In, class Out>
-void whole(const Block& block) {
-  const Ints d;
+// All of RESCALE with one scale, single rounding. The signed output's limits are those of its dtype.
+template <class In, class Out, class Scale>
+void whole_by(const Block& block) {
   const C& c = *block.constants;
-  const PerTensor constants(c);
-  const RescaleVector scale = constants.vector();
-  const IntVector input_zp = hn::Set(d, c.input_zp), output_zp = hn::Set(d, c.output_zp);
-  const IntVector lowest = hn::Set(d, static_cast<std::int32_t>(c.lowest));
-  const IntVector highest = hn::Set(d, static_cast<std::int32_t>(c.highest));
-  for_vectors<In, Out>(block, [&](IntVector x) HWY_ATTR {
-    const IntVector y = hn::Add(scale(hn::Sub(x, input_zp)), output_zp);
-    return hn::Min(hn::Max(y, lowest), highest);
+  const Scaled<In, Scale> x(block.in[0], c);
+  const IntVector zero_point = hn::Set(Ints(), c.output_zp);
+  for_vectors<Out>(block, [&](std::int64_t i) HWY_ATTR {
+    if constexpr (sizeof(Out) < 4) return hn::Add(x(i), zero_point);
+    return x(i);
   });
 }
+template <class In, class Out>
+void whole(const Block& block) {
+  const C& c = *block.constants;
+  if (Unscaled::takes(c)) return whole_by<In, Out, Unscaled>(block);
+  if (sizeof(In) == 1 && LowProducts::takes(c)) return whole_by<In, Out, LowProducts>(block);
+  if (HighProduct<In>::takes(c)) return whole_by<In, Out, HighProduct<In>>(block);
+  whole_by<In, Out, Product>(block);
+}
+template <class In, class Out>
+constexpr BlockKernel whole_kernel = any_length<whole<In, Out>, 1, In, Out>;
 
-void scale(const Block& block) {
-  const PerTensor constants(*block.constants);
-  const RescaleVector by = constants.vector();
-  for_vectors<std::int32_t, std::int32_t>(block, [&](IntVector x) HWY_ATTR { return by(x); });
+// Two RESCALEs from i8, what joins them, and a RESCALE to i8.
+template <class Join, class Scale>
+void joined(const Block& block) {
+  const C& c = *block.constants;
+  const Scaled<std::int8_t, Scale> a(block.in[0], c.operands[0]), b(block.in[1], c.operands[1]);
+  const HighProduct<std::int32_t> scale(c);
+  const IntVector zero_point = hn::Set(Ints(), c.output_zp);
+  for_vectors<std::int8_t>(block,
+                           [&](std::int64_t i) HWY_ATTR { return hn::Add(scale(Join::f(a(i), b(i))), zero_point); });
+}
+struct Sum {
+  static HWY_INLINE IntVector f(IntVector a, IntVector b) { return hn::Add(a, b); }
+};
+struct Difference {
+  static HWY_INLINE IntVector f(IntVector a, IntVector b) { return hn::Sub(a, b); }
+};
+struct Times {
+  static HWY_INLINE IntVector f(IntVector a, IntVector b) { return hn::Mul(a, b); }
+};
+template <class Join, class Scale>
+BlockKernel joined_kernel(const C& c) {
+  const bool fits = Scale::takes(c.operands[0]) && Scale::takes(c.operands[1]) && HighProduct<std::int32_t>::takes(c);
+  return fits ? any_length<joined<Join, Scale>, 2, std::int8_t, std::int8_t> : nullptr;
 }
 
 // In: i32, or i64 for the i48 accumulators of 16-bit activations (16-bit multipliers, 64-bit arithmetic).
@@ -141,13 +266,13 @@ BlockKernel rescale_kernel_here(const BlockKey& key) {
   const DType in = key.in, out = key.out;
   if (key.op == tosa::op::rescale) {  // whole
     if (key.per_channel || key.double_round || key.input_unsigned || key.output_unsigned) return nullptr;
-    if (in == i8 && out == i32) return whole<std::int8_t, std::int32_t>;
-    if (in == i32 && out == i8) return whole<std::int32_t, std::int8_t>;
-    if (in == i8 && out == i8) return whole<std::int8_t, std::int8_t>;
-    if (in == i32 && out == i32) return whole<std::int32_t, std::int32_t>;
-    if (in == i16 && out == i32) return whole<std::int16_t, std::int32_t>;
-    if (in == i32 && out == i16) return whole<std::int32_t, std::int16_t>;
-    if (in == i16 && out == i16) return whole<std::int16_t, std::int16_t>;
+    if (in == i8 && out == i32) return whole_kernel<std::int8_t, std::int32_t>;
+    if (in == i32 && out == i8) return whole_kernel<std::int32_t, std::int8_t>;
+    if (in == i8 && out == i8) return whole_kernel<std::int8_t, std::int8_t>;
+    if (in == i32 && out == i32) return whole_kernel<std::int32_t, std::int32_t>;
+    if (in == i16 && out == i32) return whole_kernel<std::int16_t, std::int32_t>;
+    if (in == i32 && out == i16) return whole_kernel<std::int32_t, std::int16_t>;
+    if (in == i16 && out == i16) return whole_kernel<std::int16_t, std::int16_t>;
     return nullptr;
   }
   if (key.op == block::widen) {
@@ -160,13 +285,21 @@ BlockKernel rescale_kernel_here(const BlockKey& key) {
   if (key.op == block::scale) {
     if (in == i48) return scale_slowly<std::int64_t, false>;
     if (key.double_round) return scale_slowly<std::int32_t, true>;
-    return key.per_channel ? scale_slowly<std::int32_t, false> : scale;
+    return key.per_channel ? scale_slowly<std::int32_t, false> : whole_kernel<std::int32_t, std::int32_t>;
   }
   if (key.op == block::narrow) {
     if (out == i8) return map1<Narrow<std::int8_t>, std::int32_t, std::int8_t>;
     if (out == i16) return map1<Narrow<std::int16_t>, std::int32_t, std::int16_t>;
     return out == i32 ? map1<Narrow<std::int32_t>, std::int32_t, std::int32_t> : nullptr;
   }
+  return nullptr;
+}
+
+// Operands of sums have the scale of the result; those of products are only moved to zero.
+BlockKernel joined_kernel_here(Operator op, const BlockConstants& constants) {
+  if (op == tosa::op::add) return joined_kernel<Sum, LowProducts>(constants);
+  if (op == tosa::op::sub) return joined_kernel<Difference, LowProducts>(constants);
+  if (op == tosa::op::mul) return joined_kernel<Times, Unscaled>(constants);
   return nullptr;
 }
 
@@ -177,6 +310,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tosaic::cpu {
 HWY_EXPORT(rescale_kernel_here);
+HWY_EXPORT(joined_kernel_here);
+BlockKernel joined_kernel(Operator op, const BlockConstants& constants) {
+  return HWY_DYNAMIC_DISPATCH(joined_kernel_here)(op, constants);
+}
 BlockKernel rescale_kernel(const BlockKey& key) { return HWY_DYNAMIC_DISPATCH(rescale_kernel_here)(key); }
 BlockKernel block_kernel(const BlockKey& key) {
   if (BlockKernel kernel = rescale_kernel(key)) return kernel;

@@ -19,9 +19,11 @@ class Chain {
   static constexpr std::int64_t block_elements = 1024;
 
   // The nodes of a group (plan/groups.h). `streamed`: a value of the output's number of elements that the caller
-  // computes and hands over piece by piece. Null when some node has no kernel.
+  // computes and hands over piece by piece. `tables`: may what depends on one i8 operand alone become a table?
+  // Null when some node has no kernel.
+  enum class Tables : std::uint8_t { none, of_bytes };
   static std::shared_ptr<const Chain> make(const Graph& graph, const std::vector<std::uint32_t>& nodes,
-                                           ValueId streamed = no_value);
+                                           ValueId streamed = no_value, Tables tables = Tables::of_bytes);
 
   ValueId output() const { return output_; }
   std::int64_t elements() const { return elements_; }

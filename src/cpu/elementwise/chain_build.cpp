@@ -2,6 +2,7 @@
 // How a chain is made of an expression: one or more block operations for each of its calls.
 #include <algorithm>
 
+#include "cpu/elementwise/byte_function.h"
 #include "cpu/elementwise/chain.h"
 
 namespace tosaic::cpu {
@@ -35,10 +36,13 @@ struct ChainBuilder {
   const plan::Expression& expression;
   Chain& chain;
   ValueId streamed;
+  Chain::Tables tables;
   // While building, inputs have registers from 0 and instruction i computes 1000 + i.
   static constexpr int first_result = 1000;
   std::vector<std::size_t> result_size;
-  std::vector<int> loaded, computed;  // the registers that hold each input and each call's result in block form
+  // The registers that hold each input and each call's result in block form; none yet.
+  std::vector<std::optional<int>> loaded = std::vector<std::optional<int>>(expression.inputs.size());
+  std::vector<std::optional<int>> computed = std::vector<std::optional<int>>(expression.calls.size());
 
   // ---- operands
   int input(const plan::Expression::Input& from) {
@@ -88,8 +92,9 @@ struct ChainBuilder {
   }
   // The register with an operand in block form: loaded, and widened when it is a narrow float.
   std::optional<int> operand(int which) {
-    if (which < 0) return computed[static_cast<std::size_t>(~which)];
-    if (static_cast<std::size_t>(which) < loaded.size()) return loaded[static_cast<std::size_t>(which)];
+    if (which < 0) return result(static_cast<std::size_t>(~which));
+    std::optional<int>& known = loaded[static_cast<std::size_t>(which)];
+    if (known) return known;
     const plan::Expression::Input& from = expression.inputs[static_cast<std::size_t>(which)];
     int reg = input(from);
     const DType type = graph[from.value].type.dtype;
@@ -98,8 +103,7 @@ struct ChainBuilder {
       if (!wide) return std::nullopt;
       reg = *wide;
     }
-    loaded.push_back(reg);  // inputs come by first use
-    return reg;
+    return known = reg;
   }
 
   // ---- instructions
@@ -125,28 +129,38 @@ struct ChainBuilder {
     return element_as_integer(value.type.dtype, value.constant.data(), 0);
   }
 
-  bool add(const plan::Expression::Call& call) {
+  // The register with a call's result. From the last call backwards, so that what only a table stands for is left out.
+  std::optional<int> result(std::size_t call) {
+    std::optional<int>& known = computed[call];
+    if (!known && tables != Chain::Tables::none)
+      if (auto function = byte_function(graph, expression, call)) known = look_up(std::move(*function));
+    if (!known) known = joined(expression.calls[call]);
+    if (!known) known = compute(expression.calls[call]);
+    return known;
+  }
+  std::optional<int> look_up(ByteFunction function) {
+    const auto reg = operand(function.operand);
+    if (!reg) return std::nullopt;
+    BlockConstants constants;
+    constants.computed_table = std::move(function.table);
+    constants.table = constants.computed_table.data();
+    return emit({.op = tosa::op::table, .in = DType::i8, .out = DType::i8}, {*reg, -1, -1}, std::move(constants), 1);
+  }
+  std::optional<int> compute(const plan::Expression::Call& call) {
     const Node& n = graph.nodes[call.node];
     const tosa::Op* op = tosa::find(n.op);
     if (call.operands.empty() || call.operands.size() > 3 || !constant_parameters(n, call.operands.size()))
-      return false;
+      return std::nullopt;
     std::array<int, 3> in{-1, -1, -1};
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const auto reg = operand(call.operands[i]);
-      if (!reg) return false;
+      if (!reg) return std::nullopt;
       in[i] = *reg;
     }
     const DType in_type = graph[n.inputs[0]].type.dtype, out_type = graph[n.outputs[0]].type.dtype;
-    std::optional<int> result;
-    if (op->name == "rescale")
-      result = rescale(n, in[0], in_type, out_type);
-    else if (op->name == "cast")
-      result = cast(in[0], in_type, out_type);
-    else
-      result = simple(*op, n, in, out_type);
-    if (!result) return false;
-    computed.push_back(*result);
-    return true;
+    if (op->name == "rescale") return rescale(n, in[0]);
+    if (op->name == "cast") return cast(in[0], in_type, out_type);
+    return simple(*op, n, in, out_type);
   }
 
   std::optional<int> simple(const tosa::Op& op, const Node& n, std::array<int, 3> in, DType out) {
@@ -191,11 +205,12 @@ struct ChainBuilder {
     return emit({.op = block::round, .in = DType::f32, .out = to}, {*result, -1, -1}, {}, 4);
   }
 
-  std::optional<int> rescale(const Node& n, int in, DType from, DType to) {
+  // The constants of a RESCALE, and what is asked for.
+  std::pair<BlockKey, BlockConstants> rescaling(const Node& n) const {
+    const DType from = graph[n.inputs[0]].type.dtype, to = graph[n.outputs[0]].type.dtype;
     BlockKey key{.op = tosa::op::rescale, .in = from, .out = to};
     key.input_unsigned = n.attrs.get<bool>("input_unsigned");
     key.output_unsigned = n.attrs.get<bool>("output_unsigned");
-    key.per_channel = n.attrs.get<bool>("per_channel");
     key.double_round = n.attrs.get<std::string>("rounding_mode") == "double_round";
     BlockConstants constants;
     const Value &multiplier = graph[n.inputs[1]], &shift = graph[n.inputs[2]];
@@ -218,29 +233,69 @@ struct ChainBuilder {
     const IntegerRange range = range_of(to);
     constants.lowest = key.output_unsigned ? 0 : range.lowest;
     constants.highest = key.output_unsigned ? 2 * range.highest + 1 : range.highest;
-    if (block_kernel(key)) return emit(key, {in, -1, -1}, std::move(constants), storage_size(to));
+    return {key, std::move(constants)};
+  }
+
+  std::optional<int> rescale(const Node& n, int in) {
+    auto [key, constants] = rescaling(n);
+    const std::size_t size = storage_size(key.out);
+    if (block_kernel(key)) return emit(key, {in, -1, -1}, std::move(constants), size);
     std::optional<int> x = in;
-    if (from != DType::i48) {
+    if (key.in != DType::i48) {
       key.op = block::widen;
       x = emit(key, {*x, -1, -1}, constants, 4);
     }
     key.op = block::scale;
     if (x) x = emit(key, {*x, -1, -1}, constants, 4);
     key.op = block::narrow;
-    if (x) x = emit(key, {*x, -1, -1}, constants, storage_size(to));
+    if (x) x = emit(key, {*x, -1, -1}, constants, size);
     return x;
   }
 
+  // The constants of a RESCALE between these dtypes that has one scale and nothing unsigned.
+  std::optional<BlockConstants> plain_rescale(const plan::Expression::Call& call, DType from, DType to) const {
+    const Node& n = graph.nodes[call.node];
+    if (n.op != tosa::op::rescale || !constant_parameters(n, 1)) return std::nullopt;
+    auto [key, constants] = rescaling(n);
+    if (key.in != from || key.out != to || !block_kernel(key)) return std::nullopt;
+    return std::move(constants);
+  }
+  const plan::Expression::Call* call_of(int operand) const {
+    return operand < 0 ? &expression.calls[static_cast<std::size_t>(~operand)] : nullptr;
+  }
+  // RESCALE to i8 of a sum, difference or product of RESCALEs from i8, in one go: what is between stays in registers.
+  std::optional<int> joined(const plan::Expression::Call& last) {
+    std::optional<BlockConstants> constants = plain_rescale(last, DType::i32, DType::i8);
+    const plan::Expression::Call* join = constants ? call_of(last.operands[0]) : nullptr;
+    if (!join || join->operands.size() != 2) return std::nullopt;
+    const Node& node = graph.nodes[join->node];
+    if (!constant_parameters(node, 2) || (node.op == tosa::op::mul && number(node, 2) != 0)) return std::nullopt;
+    for (int which : join->operands) {
+      const plan::Expression::Call* call = call_of(which);
+      auto of_operand = call ? plain_rescale(*call, DType::i8, DType::i32) : std::nullopt;
+      if (!of_operand) return std::nullopt;
+      constants->operands.push_back(std::move(*of_operand));
+    }
+    const BlockKernel kernel = joined_kernel(node.op, *constants);
+    if (!kernel) return std::nullopt;
+    std::array<int, 3> in{-1, -1, -1};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto reg = operand(call_of(join->operands[i])->operands[0]);
+      if (!reg) return std::nullopt;
+      in[i] = *reg;
+    }
+    return push(kernel, in, std::move(*constants), 1);
+  }
+
   // ---- the end: the output's memory form, and memory for what stays inside
-  bool finish() {
+  bool finish(int output) {
     const Value& out = graph[chain.output_];
     const DType type = out.type.dtype;
-    const int result = computed.back();
-    std::optional<int> last = result;
+    std::optional<int> last = output;
     if (is_narrow_float(type))
-      last = emit({.op = block::store, .in = DType::f32, .out = type}, {result, -1, -1}, {}, 2);
-    else if (result < first_result || result != first_result + static_cast<int>(chain.instructions_.size()) - 1)
-      last = push(copy_kernel(storage_size(type)), {result, -1, -1}, {}, storage_size(type));
+      last = emit({.op = block::store, .in = DType::f32, .out = type}, {output, -1, -1}, {}, 2);
+    else if (output < first_result || output != first_result + static_cast<int>(chain.instructions_.size()) - 1)
+      last = push(copy_kernel(storage_size(type)), {output, -1, -1}, {}, storage_size(type));
     if (!last) return false;
     number_registers();
     place_registers();
@@ -293,17 +348,17 @@ struct ChainBuilder {
   }
 };
 
-std::shared_ptr<const Chain> Chain::make(const Graph& graph, const std::vector<std::uint32_t>& nodes,
-                                         ValueId streamed) {
+std::shared_ptr<const Chain> Chain::make(const Graph& graph, const std::vector<std::uint32_t>& nodes, ValueId streamed,
+                                         Tables tables) {
   const plan::Expression expression = plan::expression_of(graph, nodes);
   auto chain = std::make_shared<Chain>();
   chain->output_ = expression.output;
   chain->output_size_ = storage_size(graph[expression.output].type.dtype);
   chain->elements_ = expression.shape.elements();
-  ChainBuilder builder{graph, expression, *chain, streamed, {}, {}, {}};
-  for (const plan::Expression::Call& call : expression.calls)
-    if (!builder.add(call)) return nullptr;
-  if (!builder.finish()) return nullptr;
+  ChainBuilder builder{
+      .graph = graph, .expression = expression, .chain = *chain, .streamed = streamed, .tables = tables};
+  const std::optional<int> output = builder.result(expression.calls.size() - 1);
+  if (!output || !builder.finish(*output)) return nullptr;
   return chain;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cpu/elementwise/block.h"
+#include "cpu/elementwise/reduce_rows.h"
 #include "ir/tosa_operators.h"
 
 namespace tosaic::cpu {
@@ -18,6 +19,7 @@ struct Reduction {
   std::int64_t size = 1;  // bytes of an element
   ValueId input = no_value, output = no_value;
   BlockKernel combine = nullptr;
+  RowsReducer rows = nullptr;  // of rows that need no turn to be folded
   BlockConstants none;
   std::int64_t columns = 1;  // inner elements of one task
   std::int64_t tasks_per_row = 1, rows_per_task = 1;
@@ -83,6 +85,7 @@ bool take_reduction(Planning& planning, std::uint32_t n) {
   r->input = node.inputs[0];
   r->output = node.outputs[0];
   r->fold = r->inner < 32;
+  if (r->inner == 1) r->rows = rows_reducer(node.op, type);
   const std::int64_t row = r->length * r->inner;
   if (r->fold) {
     r->half_bytes = align_up(static_cast<std::size_t>((r->length / 2 + 1) * r->inner * r->size));
@@ -102,6 +105,10 @@ bool take_reduction(Planning& planning, std::uint32_t n) {
     frame.pool.run((units + r->rows_per_task - 1) / r->rows_per_task, [&](std::int64_t task, int thread) {
       std::byte* scratch = frame.scratch + static_cast<std::size_t>(thread) * 2 * r->half_bytes;
       const std::int64_t last = std::min(units, (task + 1) * r->rows_per_task);
+      if (r->rows) {
+        const std::int64_t first = task * r->rows_per_task;
+        return r->rows(in + first * row * r->size, last - first, row, out + first * r->size);
+      }
       for (std::int64_t unit = task * r->rows_per_task; unit < last; ++unit) {
         const std::int64_t o = unit / r->tasks_per_row, first = unit % r->tasks_per_row * r->columns;
         const std::byte* from = in + o * row * r->size;

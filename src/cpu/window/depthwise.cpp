@@ -30,8 +30,8 @@ struct Depthwise {
     Lines<std::int64_t> wide_bias;  // i16
   };
   std::vector<Part> parts;
-  std::vector<T> padding;  // what lies outside: zero, or the zero point
-  std::int64_t rows_per_task = 1;
+  std::vector<T> padding;                         // what lies outside: zero, or the zero point
+  std::int64_t rows_per_task = 1, row_parts = 1;  // a task has rows, or one of the parts of a row
   std::size_t tile_bytes = 0, scratch = 0;
   const DepthwiseKernels* kernels = nullptr;
 
@@ -83,9 +83,10 @@ struct Depthwise {
     }
   }
 
-  // Output row `row` by kernel m: pixels whose taps touch padding one by one, those between in one call. Lines that
-  // are outside have no place that advances from pixel to pixel, so then every pixel stands alone.
-  void row(const T* in, std::int64_t row, std::byte* to, std::int64_t element, std::int64_t m) const {
+  // Pixels [first, last) of output row `row` by kernel m: those whose taps touch padding one by one, those between in
+  // one call. Lines that are outside have no place that advances from pixel to pixel, so then every pixel stands alone.
+  void row(const T* in, std::int64_t row, std::int64_t first, std::int64_t last, std::byte* to, std::int64_t element,
+           std::int64_t m) const {
     const std::int64_t n = row / window.out[1], oy = row % window.out[1];
     const T* lines[128];
     bool whole = true;
@@ -102,31 +103,38 @@ struct Depthwise {
     const std::int64_t limit = window.in[2] - reach + window.before[2];
     const std::int64_t end = std::clamp(limit <= 0 ? 0 : (limit - 1) / stride + 1, begin, width);
     const std::int64_t pixel = window.channels * element;
-    for (std::int64_t ox = 0; ox < width;) {
-      const std::int64_t count = whole && ox == begin && end > begin ? end - begin : 1;
-      pixels(lines, ox, count, to + ox * pixel, m);
+    for (std::int64_t ox = first; ox < last;) {
+      const std::int64_t count = whole && ox >= begin && ox < end ? std::min(end, last) - ox : 1;
+      pixels(lines, ox, count, to + (ox - first) * pixel, m);
       ox += count;
     }
   }
 
-  void run_rows(const Frame& frame, std::int64_t first, std::int64_t last, std::byte* memory) const {
+  void run_pixels(const Frame& frame, std::int64_t r, std::int64_t first, std::int64_t last, std::byte* memory) const {
     const T* in = static_cast<const T*>(frame.read(input));
-    const std::int64_t element = this->element(), row_size = row_elements();
-    auto* out = static_cast<std::byte*>(frame.write(epilogue.output));
-    for (std::int64_t r = first; r < last; ++r) {
-      std::byte* to = epilogue.chain ? memory : out + r * row_size * element;
-      if (multiplier == 1) {
-        row(in, r, to, element, 0);
-      } else {
-        std::byte* plain = memory + tile_bytes / 2;
-        for (std::int64_t m = 0; m < multiplier; ++m) {
-          row(in, r, plain, element, m);
-          for (std::int64_t i = 0; i < window.out[2] * window.channels; ++i)
-            std::memcpy(to + (i * multiplier + m) * element, plain + i * element, static_cast<std::size_t>(element));
-        }
+    const std::int64_t element = this->element(), pixel = window.channels * multiplier;
+    const std::int64_t begin = (r * window.out[2] + first) * pixel;  // elements of the output
+    std::byte* to = epilogue.chain ? memory : static_cast<std::byte*>(frame.write(epilogue.output)) + begin * element;
+    if (multiplier == 1) {
+      row(in, r, first, last, to, element, 0);
+    } else {
+      std::byte* plain = memory + tile_bytes / 2;
+      for (std::int64_t m = 0; m < multiplier; ++m) {
+        row(in, r, first, last, plain, element, m);
+        for (std::int64_t i = 0; i < (last - first) * window.channels; ++i)
+          std::memcpy(to + (i * multiplier + m) * element, plain + i * element, static_cast<std::size_t>(element));
       }
-      if (epilogue.chain) epilogue.chain->run(frame, r * row_size, (r + 1) * row_size, to, memory + tile_bytes);
     }
+    if (epilogue.chain) epilogue.chain->run(frame, begin, begin + (last - first) * pixel, to, memory + tile_bytes);
+  }
+  void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
+    const std::int64_t width = window.out[2];
+    if (row_parts > 1) {
+      const std::int64_t part = task % row_parts;
+      return run_pixels(frame, task / row_parts, width * part / row_parts, width * (part + 1) / row_parts, memory);
+    }
+    const std::int64_t last = std::min(output_rows(), (task + 1) * rows_per_task);
+    for (std::int64_t r = task * rows_per_task; r < last; ++r) run_pixels(frame, r, 0, width, memory);
   }
 };
 
@@ -212,8 +220,10 @@ bool take(Planning& planning, std::uint32_t n) {
   const std::int64_t rows = conv->output_rows();
   const std::int64_t wanted = planning.threads == 1 ? 1 : 8 * planning.threads;
   // At least a few thousand multiplications a task.
-  const std::int64_t row_work = conv->row_elements() * conv->window.taps();
-  conv->rows_per_task = std::max({std::int64_t{1}, rows / wanted, 32768 / std::max<std::int64_t>(1, row_work)});
+  const std::int64_t row_work = std::max<std::int64_t>(1, conv->row_elements() * conv->window.taps());
+  conv->rows_per_task = std::max({std::int64_t{1}, rows / wanted, 32768 / row_work});
+  if (conv->rows_per_task == 1)
+    conv->row_parts = std::clamp<std::int64_t>(wanted / rows, 1, std::min(conv->window.out[2], row_work / 8192 + 1));
   const std::int64_t tile = conv->row_elements() * 8;
   conv->tile_bytes = conv->epilogue.chain || conv->multiplier > 1 ? 2 * align_up(static_cast<std::size_t>(tile)) : 0;
   conv->scratch = conv->tile_bytes + conv->epilogue.chain_bytes();
@@ -225,10 +235,9 @@ bool take(Planning& planning, std::uint32_t n) {
   conv->epilogue.describe(step);
   step.scratch_per_thread = conv->scratch;
   step.run = [conv, rows](const Frame& frame) -> Status {
-    const std::int64_t tasks = (rows + conv->rows_per_task - 1) / conv->rows_per_task;
+    const std::int64_t tasks = (rows + conv->rows_per_task - 1) / conv->rows_per_task * conv->row_parts;
     frame.pool.run(tasks, [&](std::int64_t task, int thread) {
-      const std::int64_t first = task * conv->rows_per_task, last = std::min(rows, first + conv->rows_per_task);
-      conv->run_rows(frame, first, last, frame.scratch + static_cast<std::size_t>(thread) * conv->scratch);
+      conv->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * conv->scratch);
     });
     return {};
   };

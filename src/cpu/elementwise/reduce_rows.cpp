@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/elementwise/reduce_rows.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "ir/tosa_operators.h"
+#include "simd/dispatch.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/elementwise/reduce_rows.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tosaic::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+struct Total {
+  template <class V>
+  static HWY_INLINE V of(V a, V b) {
+    return hn::Add(a, b);
+  }
+  static std::int32_t of(std::int32_t a, std::int32_t b) {  // which may wrap
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+  }
+};
+struct Highest {
+  template <class V>
+  static HWY_INLINE V of(V a, V b) {
+    return hn::Max(a, b);
+  }
+  template <class T>
+  requires std::is_integral_v<T>
+  static T of(T a, T b) { return std::max(a, b); }
+};
+struct Lowest {
+  template <class V>
+  static HWY_INLINE V of(V a, V b) {
+    return hn::Min(a, b);
+  }
+  template <class T>
+  requires std::is_integral_v<T>
+  static T of(T a, T b) { return std::min(a, b); }
+};
+
+template <class Join, class T>
+void reduce_rows(const void* in, std::int64_t rows, std::int64_t length, void* out) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const T* from = static_cast<const T*>(in);
+  for (std::int64_t r = 0; r < rows; ++r, from += length) {
+    std::int64_t i = 1;
+    T result = from[0];
+    if (length >= lanes) {
+      auto all = hn::LoadU(d, from);
+      for (i = lanes; i + lanes <= length; i += lanes) all = Join::of(all, hn::LoadU(d, from + i));
+      HWY_ALIGN T each[HWY_MAX_BYTES / sizeof(T)];
+      hn::Store(all, d, each);
+      result = each[0];
+      for (std::int64_t k = 1; k < lanes; ++k) result = Join::of(result, each[k]);
+    }
+    for (; i < length; ++i) result = Join::of(result, from[i]);
+    static_cast<T*>(out)[r] = result;
+  }
+}
+
+template <class Join>
+RowsReducer of_any_width(DType type) {
+  switch (type) {
+    case DType::i8: return reduce_rows<Join, std::int8_t>;
+    case DType::i16: return reduce_rows<Join, std::int16_t>;
+    case DType::i32: return reduce_rows<Join, std::int32_t>;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+RowsReducer rows_reducer_here(Operator op, DType type) {
+  if (op == tosa::op::reduce_sum && type == DType::i32) return reduce_rows<Total, std::int32_t>;
+  if (op == tosa::op::reduce_max) return of_any_width<Highest>(type);
+  if (op == tosa::op::reduce_min) return of_any_width<Lowest>(type);
+  return nullptr;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tosaic::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tosaic::cpu {
+HWY_EXPORT(rows_reducer_here);
+RowsReducer rows_reducer(Operator op, DType type) { return HWY_DYNAMIC_DISPATCH(rows_reducer_here)(op, type); }
+}  // namespace tosaic::cpu
+#endif
