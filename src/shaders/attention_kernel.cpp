@@ -312,7 +312,7 @@ MadeList make_attention(const Work& work, const Attention& attention, const Fini
   Online online(s, *tile, scaled, {(batch * s.param(rows) + first_row) * all_keys, own_rows - first_row, all_keys});
   online.read_queries(queries, batch, first_row, own_rows);
   online.go_over(key_rows, value_rows, batch, s.param((keys + tile->keys - 1) / tile->keys));
-  const Finish::Strides apart = end.strides().value_or(Finish::Strides{rows * columns, columns});
+  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), rows * columns, columns});
   const bool by_quads = is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
   const Sink sink(s, end, nullptr, by_quads, s.integer(0), own_rows, s.param(columns), batch * s.param(apart.batches),
                   s.param(apart.rows));

@@ -8,6 +8,7 @@
 #include "shaders/half_precision.h"
 #include "shaders/index_bounds.h"
 #include "shaders/kernels.h"
+#include "shaders/prepare.h"
 #include "shaders/quantised_weights.h"
 #include "shaders/steps.h"
 
@@ -235,8 +236,8 @@ class Assembly {
 
 Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
                                         Precision precision, bool* keeps_f16, const KeptWide& wide) {
-  const std::optional<Graph> raised = raise_quantised(graph);
-  Assembly assembly(raised ? *raised : graph, precision, wide);
+  const Graph ready = prepared(graph);
+  Assembly assembly(ready, precision, wide);
   auto made = assembly.make(tiers);
   if (keeps_f16) *keeps_f16 = assembly.keeps_f16();
   return made;

@@ -60,26 +60,69 @@ Value scaled(Kernel& s, Value value, Value multiplier, Value shift, bool double_
 
 std::vector<std::int32_t> narrow_list(const std::vector<std::int64_t>& list) { return {list.begin(), list.end()}; }
 
+// What a 32-bit integer is scaled by, in the form that takes the fewest operations.
+struct Scaling {
+  enum class Form : std::uint8_t {
+    general,    // (value * multiplier + 2^(shift - 1)) >> shift
+    high_word,  // the same where the upper word of the product is all that counts, which is shifted by one more
+    left,       // value << shift
+    right,      // (value + 2^shift) >> (shift + 1)
+  };
+  Form form = Form::general;
+  std::vector<std::int32_t> multipliers, shifts;  // one, or one for each channel
+};
+
+Scaling scaling_of(const tosa::View& view) {
+  std::vector<std::int64_t> multipliers = *view.constant_integers(1), shifts = *view.constant_integers(2);
+  using Form = Scaling::Form;
+  if (view.text("rounding_mode") == "double_round" || view.in(0).dtype == DType::i48)
+    return {Form::general, narrow_list(multipliers), narrow_list(shifts)};
+  // 2^n times the multiplier with n more to shift is the same.
+  for (std::size_t i = 0; i < shifts.size(); ++i)
+    for (; shifts[i] < 62 && multipliers[i] < 1 << 30; ++shifts[i]) multipliers[i] *= 2;
+  if (shifts.size() == 1 && multipliers[0] == 1 << 30) {
+    const auto by = static_cast<std::int32_t>(shifts[0] - 30);
+    if (by <= 0) return {Form::left, {}, {-by}};
+    if (by > 1 || view.in(0).dtype != DType::i32) return {Form::right, {}, {std::min(by - 1, 31)}};
+  }
+  const bool high = std::ranges::all_of(shifts, [](std::int64_t shift) { return shift > 32; });
+  if (high)
+    for (std::int64_t& shift : shifts) shift -= 33;
+  return {high ? Form::high_word : Form::general, narrow_list(multipliers), narrow_list(shifts)};
+}
+
+// By one more than `shift`, rounded half up.
+Value shift_rounded(Value value, Value shift) {
+  return shift_right_signed(shift_right_signed(value, shift) + 1, value.shader->integer(1));
+}
+
 Value rescale(const Call& c) {
   Kernel& s = c.s;
   const bool in_unsigned = c.view.flag("input_unsigned"), out_unsigned = c.view.flag("output_unsigned");
   Value value = c.a();
   if (in_unsigned) value = value & (c.from() == DType::i8 ? 0xff : 0xffff);
   const std::int64_t in_zp = zero_point(c.view, 3, c.from(), in_unsigned);
-  if (c.from() == DType::i8 || c.from() == DType::i16) value = value - s.param(in_zp);
-  Value multiplier, shift;
-  const auto multipliers = *c.view.constant_integers(1), shifts = *c.view.constant_integers(2);
-  if (multipliers.size() > 1) {
-    multiplier = c.element_index.of_channel(s, narrow_list(multipliers));
-    shift = c.element_index.of_channel(s, narrow_list(shifts));
-  } else {
-    multiplier = s.param(multipliers[0]);
-    shift = s.param(shifts[0]);
-  }
-  const Value result = scaled(s, value, multiplier, shift, c.view.text("rounding_mode") == "double_round");
+  if (c.from() == DType::i8 || in_unsigned) value = value - s.param(in_zp);
+  const Scaling scaling = scaling_of(c.view);
+  const auto number_of = [&](const std::vector<std::int32_t>& list) {
+    return list.size() > 1 ? c.element_index.of_channel(s, list) : s.param(list[0]);
+  };
+  const Value shift = number_of(scaling.shifts);
+  const auto result_by = [&] {
+    switch (scaling.form) {
+      case Scaling::Form::left: return value << shift;
+      case Scaling::Form::right: return shift_rounded(value, shift);
+      case Scaling::Form::high_word:
+        return shift_rounded(s.wide_product(value, number_of(scaling.multipliers), true).high_word(), shift);
+      case Scaling::Form::general: break;
+    }
+    return scaled(s, value, number_of(scaling.multipliers), shift, c.view.text("rounding_mode") == "double_round");
+  };
+  const Value result = result_by();
   const IntegerRange range = range_of(c.to());
-  if (c.to() == DType::i32) return result;  // whose zero point is 0
-  const Value moved = result + s.param(zero_point(c.view, 4, c.to(), out_unsigned));
+  if (c.to() == DType::i32) return result;                    // whose zero point is 0
+  const bool has_zero = c.to() == DType::i8 || out_unsigned;  // that of others is 0
+  const Value moved = has_zero ? result + s.param(zero_point(c.view, 4, c.to(), out_unsigned)) : result;
   return out_unsigned ? narrowed(clamped(moved, 0, 2 * range.highest + 1), c.to())
                       : clamped(moved, range.lowest, range.highest);
 }
@@ -354,6 +397,18 @@ Value evaluate(Kernel& kernel, const plan::Expression& e, Value index, const Kno
 
 Quad evaluate_quad(Kernel& kernel, const plan::Expression& e, Value index, const std::map<ValueId, Quad>& known) {
   return evaluate_lanes(kernel, e, index, 4, known);
+}
+
+bool depends_on_places(const Graph& graph, const plan::Expression& e) {
+  const auto reads_one = [&](const plan::Expression::Input& input) {
+    return graph[input.value].is_constant() && graph[input.value].type.shape.elements() == 1;
+  };
+  const auto has_channels = [&](const plan::Expression::Call& call) {
+    return graph.nodes[call.node].attrs.get_or("per_channel", false);
+  };
+  // One that is no constant is what is treated.
+  return e.inputs.size() > static_cast<std::size_t>(std::ranges::count_if(e.inputs, reads_one)) + 1 ||
+         std::ranges::any_of(e.calls, has_channels);
 }
 
 bool walks_by_quads(const Graph& graph, const plan::Expression& e) {

@@ -35,6 +35,9 @@ Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& 
 using Known = std::map<ValueId, Value>;
 Value evaluate(Kernel& kernel, const plan::Expression& expression, Value index, const Known& known = {});
 
+// Does it treat elements by where they stand: reads another tensor there, or has numbers of its own for each channel?
+bool depends_on_places(const Graph& graph, const plan::Expression& expression);
+
 // Four elements at once, of which `index`, a multiple of four, is the first.
 bool has_quads(const Graph& graph, const plan::Expression& expression);
 bool walks_by_quads(const Graph& graph, const plan::Expression& expression);

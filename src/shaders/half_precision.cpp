@@ -10,6 +10,7 @@
 #include "ops/definitions/extension.h"
 #include "ops/definitions/tosa_op.h"
 #include "plan/uses.h"
+#include "shaders/prepare.h"
 #include "shaders/quantised_weights.h"
 #include "shaders/steps.h"
 
@@ -132,17 +133,19 @@ Graph in_half_precision(const Graph& graph, const KeptWide& wide) {
 }
 
 Result<Graph> stored_in_half_precision(const Graph& graph, const KeptWide& wide, vulkan_program::TierId tier) {
-  const std::optional<Graph> raised = raise_quantised(graph);
-  const Graph halves = in_half_precision(raised ? *raised : graph, wide);
+  const Graph halves = in_half_precision(prepared(graph), wide);
   const plan::Uses uses(halves);
   QuantisedMatrices matrices;
   TOSAIC_TRY(const Steps steps, steps_of({halves, uses, tier, true, nullptr, &matrices}));
   Graph stored = graph;
+  Memories memories(graph);
+  std::set<ValueId> taken;  // memories
   const auto take = [&](ValueId v) {
     if (v >= graph.values.size() || halves[v].name != graph[v].name) return;  // of the raised form alone
     if (halves[v].type.dtype == graph[v].type.dtype) return;
     stored[v].type.dtype = halves[v].type.dtype;
     stored[v].constant = halves[v].constant;
+    taken.insert(memories.of(v));
   };
   for (const Step& step : steps.list) {
     std::ranges::for_each(step.writes, take);
@@ -156,6 +159,10 @@ Result<Graph> stored_in_half_precision(const Graph& graph, const KeptWide& wide,
       inside.insert(node.outputs.begin(), node.outputs.end());
     }
   }
+  // What is stored may have been viewed before its last elementwise nodes, not after them.
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.outputs)
+      if (graph[v].type.dtype == DType::f32 && taken.contains(memories.of(v))) stored[v].type.dtype = DType::f16;
   return stored;
 }
 

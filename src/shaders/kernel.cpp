@@ -5,6 +5,8 @@
 
 namespace tosaic::shaders {
 
+using vulkan_program::View;
+
 bool reads_texels(TierId tier) { return tier == TierId::cpu; }
 bool shares_memory(TierId tier) { return tier != TierId::cpu; }
 bool has_dots(TierId tier) { return tier == TierId::dot || tier == TierId::coopmat; }
@@ -30,12 +32,27 @@ Kernel::Kernel(const Work& work, std::string name, const Groups& groups) : Shade
 
 // Equal numbers are not shared: that they are equal here would make another shader of it.
 Value Kernel::told(const Push& given) {
-  if (next_param_ == params_.size()) {
-    overflowed_ |= params_.size() >= most_pushes;
-    if (!overflowed_) made_.pushes.push_back(given);
-    params_.push_back(push(overflowed_ ? 0 : static_cast<std::uint32_t>(params_.size())));
+  const std::size_t place = next_param_++;
+  if (place >= most_pushes) return told_by_buffer(place - most_pushes, given);
+  if (place == params_.size()) {
+    made_.pushes.push_back(given);
+    params_.push_back(push(static_cast<std::uint32_t>(place)));
   }
-  return params_[next_param_++];
+  return params_[place];
+}
+
+Value Kernel::told_by_buffer(std::size_t place, const Push& given) {
+  overflowed_ |= !has_more_params_ || !given.number.is_number() || given.reciprocal;
+  if (overflowed_) return params_[0];
+  if (!more_params_buffer_) {
+    more_params_binding_ = made_.bound.size();
+    made_.bound.push_back({Bytes(), false, View::buffer, true});
+    more_params_buffer_ = buffer(DType::i32, false, true);
+  }
+  if (place == more_numbers_.size()) more_numbers_.push_back(static_cast<std::int32_t>(given.number.value()));
+  if (place / 4 == more_params_.size())
+    more_params_.push_back(load_quad_first(*more_params_buffer_, integer(static_cast<std::int64_t>(place / 4))));
+  return more_params_[place / 4][place % 4];
 }
 
 void Kernel::repeat(int times, const std::function<void(int i)>& body) {
@@ -67,8 +84,6 @@ Value Kernel::real_param(double number) {
 }
 
 namespace {
-
-using vulkan_program::View;
 
 View view_of(DType type, bool quads) {
   if (type == DType::f32) return quads ? View::rgba32_float : View::r32_float;
@@ -137,6 +152,7 @@ Value Kernel::scalar(ValueId v) {
 
 Made Kernel::made() {
   made_.module = finish();
+  if (more_params_buffer_) made_.bound[more_params_binding_].what = Bytes::of(more_numbers_);
   return std::move(made_);
 }
 

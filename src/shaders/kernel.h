@@ -3,6 +3,7 @@
 // no part of the shader, so that one module serves every layer of its kind: two dispatches with the same words are one.
 #pragma once
 #include <map>
+#include <utility>
 #include <variant>
 
 #include "formats/vulkan_program/tiers.h"
@@ -97,6 +98,19 @@ class Kernel : public Shader {
 
   // Is the last bit of a reciprocal one that quantised values may depend on?
   bool rounds_reciprocals = false;
+  // While one is alive, numbers that have no room among the push constants are read from a buffer. Not for those of
+  // which a device must know that all invocations have the same: bounds of loops with barriers.
+  class MoreParams {
+   public:
+    explicit MoreParams(Kernel& kernel) : kernel_(kernel), before_(std::exchange(kernel.has_more_params_, true)) {}
+    ~MoreParams() { kernel_.has_more_params_ = before_; }
+    MoreParams(const MoreParams&) = delete;
+    MoreParams& operator=(const MoreParams&) = delete;
+
+   private:
+    Kernel& kernel_;
+    bool before_;
+  };
 
   const Work& work() const { return work_; }
   const Graph& graph() const { return work_.graph; }
@@ -126,7 +140,7 @@ class Kernel : public Shader {
   // Calls body(index) for each of the elements that are this invocation's, of all.invocations().
   void for_each(const Elements& all, const std::function<void(Value index)>& body);
 
-  // More parameters than a device takes, or more buffers: what is made of it cannot run.
+  // More parameters or buffers than a device takes: what is made of it cannot run.
   bool fits() const { return !overflowed_ && made_.bound.size() <= most_buffers; }
   Made made();
 
@@ -135,9 +149,15 @@ class Kernel : public Shader {
   Made made_;
   Buffer read(DType type, bool quads, What what);
   Value told(const Push& push);
+  Value told_by_buffer(std::size_t place, const Push& given);
 
   std::map<std::pair<ValueId, bool>, Buffer> inputs_, outputs_, words_;
   std::vector<Value> params_;
+  std::vector<std::int32_t> more_numbers_;  // behind those, and the parameters that they are
+  std::vector<Quad> more_params_;
+  std::optional<Buffer> more_params_buffer_;
+  std::size_t more_params_binding_ = 0;
+  bool has_more_params_ = false;
   std::vector<Buffer> constants_;
   std::size_t next_param_ = 0, next_constant_ = 0;  // smaller than their counts: the body is repeated
   bool overflowed_ = false;

@@ -98,6 +98,7 @@ bool has_same_kernels(const Work& a, const Work& b) {
 Value Finish::finished(Kernel& kernel, Value index, Value element) const {
   if (element.kind == Kind::real && !kernel.work().in_half_precision)
     element = rounded(element, kernel.type(root_).dtype);
+  const Kernel::MoreParams more(kernel);
   return epilogue_ ? evaluate(kernel, *epilogue_, index, {{root_, element}}) : element;
 }
 
@@ -109,6 +110,7 @@ void Finish::store_finished(Kernel& kernel, Value index, Value finished) const {
 }
 
 Quad Finish::finished_quad(Kernel& kernel, Value quad, const Quad& elements) const {
+  const Kernel::MoreParams more(kernel);
   Quad all = elements;
   if (epilogue_ && walks_by_quads(kernel.graph(), *epilogue_)) {
     if (!kernel.work().in_half_precision)
@@ -136,6 +138,7 @@ bool Finish::has_quads(const Graph& graph, const Dim& row) const {
 }
 
 void Finish::store_from(Kernel& kernel, Value index, const Quad& elements) const {
+  const Kernel::MoreParams more(kernel);
   Quad four = elements;
   for (Value& e : four)
     if (e.kind == Kind::real) e = rounded(e, kernel.type(root_).dtype);
@@ -166,6 +169,7 @@ MadeList make_elementwise(const Work& work, const plan::Expression& planned) {
   const Dim elements = elements_of(expression.shape);
   if (reads_texels(work.tier) && has_quads(work.graph, expression)) {
     Kernel kernel(work, "elementwise", ceil_div(elements, 4));
+    const Kernel::MoreParams more(kernel);
     const Value first = kernel.index() << kernel.integer(2);
     const Quad result = evaluate_quad(kernel, expression, first);
     kernel.store_quad(kernel.output(expression.output, true), kernel.index(), result);
@@ -177,6 +181,7 @@ MadeList make_elementwise(const Work& work, const plan::Expression& planned) {
   }
   const Elements all(work, elements);
   Kernel kernel(work, "elementwise", all.invocations());
+  const Kernel::MoreParams more(kernel);
   kernel.for_each(all, [&](Value index) {
     const Value result = evaluate(kernel, expression, index);
     kernel.store(kernel.output(expression.output), index, result);

@@ -17,12 +17,15 @@ class Finish {
  public:
   Finish(ValueId root, const plan::Expression* epilogue) : root_(root), epilogue_(epilogue) {}
   ValueId root() const { return root_; }
-  ValueId output() const { return epilogue_ ? epilogue_->output : root_; }
-  // Of matrices whose elements are not stored in their order: how far apart batches and rows lie.
+  ValueId output() const { return strides_ ? strides_->value : epilogue_ ? epilogue_->output : root_; }
+  // Of matrices whose elements are stored in another value, in another order: how far apart batches and rows lie there.
+  // The epilogue must not depend on places.
   struct Strides {
+    ValueId value;
     Dim batches, rows;
   };
-  Finish(ValueId root, const Strides& strides) : root_(root), epilogue_(nullptr), strides_(strides) {}
+  Finish(ValueId root, const plan::Expression* epilogue, const Strides& strides)
+      : root_(root), epilogue_(epilogue), strides_(strides) {}
   const std::optional<Strides>& strides() const { return strides_; }
   // Nothing of it is stored: the same dispatch goes on with a depthwise convolution that reads it (fused_depthwise.h).
   struct Behind {

@@ -95,6 +95,7 @@ MadeList make_moved_elementwise(const Work& work, const plan::Expression& expres
   const bool quads = storage_size(work.graph[to].type.dtype) == 1 && is_multiple(elements, 4) && writes_in_order(move);
   const Elements all(work, quads ? floor_div(elements, 4) : elements);
   Kernel kernel(work, "elementwise", all.invocations());
+  const Kernel::MoreParams more(kernel);
   const Buffer output = kernel.output(to, quads);
   const auto element = [&](Value index, bool in_order) {
     Positions positions(kernel, Walk(move.dims, {move.read.strides, move.write.strides}), index);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/tosa_operators.h"
+#include "plan/views.h"
 #include "shaders/elements.h"
 #include "shaders/reduction.h"
 
@@ -13,13 +14,14 @@ namespace tosaic::shaders {
 namespace {
 
 constexpr std::int64_t shortest = 16;
-constexpr std::size_t most_nodes = 32;
+constexpr std::size_t most_nodes = 96;
 constexpr std::uint32_t group_size = 128, near = 16;  // near: results that each invocation folds by itself
 // Where there are as many rows as this, a part of a group is enough for one.
 constexpr std::int64_t many_rows = 2048;
 constexpr std::uint32_t most_parts = 128, few_parts = 32;
 constexpr int at_once = 4;
-constexpr std::int64_t most_kept = 24;  // elements of a row that an invocation keeps
+// Elements of a row that an invocation keeps, and how often their shader does an operator for that.
+constexpr std::int64_t most_kept = 24, most_operators = 768;
 
 bool is_reduction(const Node& node) {
   return node.op == tosa::op::reduce_max || node.op == tosa::op::reduce_min || node.op == tosa::op::reduce_sum ||
@@ -54,7 +56,7 @@ class Chain {
       const auto next = next_user();
       if (!next || !takes(*next)) break;
       add(*next);
-      if (is_whole()) found.emplace_back(nodes_.begin(), nodes_.end());
+      if (is_whole()) found.push_back(with_producers());
     }
     std::ranges::reverse(found);
     return found;
@@ -90,6 +92,39 @@ class Chain {
     return type_out(*nodes_.rbegin()).shape == shapes_.rows;
   }
 
+  // And what is elementwise and serves only them. Latest first: when a node's turn comes, all its readers have been
+  // decided.
+  std::vector<std::uint32_t> with_producers() const {
+    std::set<std::uint32_t> all = nodes_, candidates;
+    const auto look_at = [&](std::uint32_t n) {
+      for (ValueId v : uses_.node(n).inputs)
+        if (uses_.producer[v] >= 0) candidates.insert(static_cast<std::uint32_t>(uses_.producer[v]));
+    };
+    std::ranges::for_each(nodes_, look_at);
+    while (!candidates.empty() && all.size() < most_nodes) {
+      const std::uint32_t n = *candidates.rbegin();
+      candidates.erase(n);
+      if (all.contains(n) || !serves_only(n, all)) continue;
+      all.insert(n);
+      look_at(n);
+    }
+    return {all.begin(), all.end()};
+  }
+  bool serves_only(std::uint32_t n, const std::set<std::uint32_t>& nodes) const {
+    const Node& node = uses_.node(n);
+    if (node.outputs.size() != 1 || !shapes_.has(type_out(n).shape) || !can_(n)) return false;
+    const ValueId v = node.outputs[0];
+    const bool only = std::ranges::all_of(uses_.users[v], [&](std::uint32_t u) { return nodes.contains(u); });
+    return only && !uses_.visible[v] && !finishes_kernel(node);
+  }
+  // Such nodes are computed with the kernel before them, which then stores less.
+  bool finishes_kernel(const Node& node) const {
+    return std::ranges::any_of(node.inputs, [&](ValueId v) {
+      const std::int32_t producer = uses_.producer[plan::skip_views(uses_.graph, uses_.producer, v)];
+      return producer >= 0 && !kernel_rows(uses_.graph.nodes[static_cast<std::size_t>(producer)]).empty();
+    });
+  }
+
   const plan::Uses& uses_;
   const std::function<bool(std::uint32_t)>& can_;
   const Shapes shapes_;
@@ -97,6 +132,13 @@ class Chain {
 };
 
 class Rows {
+  // An element of its row that this invocation has, if it keeps them, with what has been computed of it.
+  struct Kept {
+    Value at;
+    std::optional<Value> inside;  // none: it is
+    Known values;
+  };
+
  public:
   Rows(Kernel& s, const std::vector<std::uint32_t>& nodes, const Shape& shape, std::uint32_t parts)
       : s_(s), nodes_(nodes), parts_(parts), rows_(shape) {
@@ -109,7 +151,7 @@ class Rows {
     size_ = s.param(size);
     begin_ = own_ * size_;
     const std::int64_t own = (size + parts - 1) / parts;
-    if (own > most_kept) return;
+    if (own > most_kept || own * static_cast<std::int64_t>(nodes.size()) > most_operators) return;
     kept_.resize(static_cast<std::size_t>(own));
     for (Kept& k : kept_) {
       const std::int64_t number = &k - kept_.data();
@@ -121,13 +163,14 @@ class Rows {
   }
 
   MadeList make() {
+    const Kernel::MoreParams more(s_);
     const Graph& graph = s_.graph();
     for (std::uint32_t n : nodes_) {
       const Node& node = graph.nodes[n];
       const ValueId result = node.outputs[0];
       if (reduces_rows(graph, node))
         known_[result] = reduced(node);
-      else if (n != nodes_.back() && graph[result].type.shape.elements() == graph[reduced_].type.shape.elements())
+      else if (graph[result].type.shape != rows_)
         known_[result] = evaluate(s_, plan::expression_of(graph, {n}), own_, known_);
     }
     const ValueId output = graph.nodes[nodes_.back()].outputs[0];
@@ -161,17 +204,21 @@ class Rows {
     s_.repeat(static_cast<int>(kept_.size()), [&](int i) {
       Kept& k = kept_[static_cast<std::size_t>(i)];
       if (const auto found = k.values.find(v); found != k.values.end()) return values.push_back(found->second);
-      const std::vector<std::uint32_t> needed = nodes_for(v, k.values);
-      for (std::uint32_t n : needed)
-        for (ValueId read : s_.graph().nodes[n].inputs)
-          if (is_read_once(read) && !k.values.contains(read)) k.values[read] = s_.load(s_.input(read), k.at);
-      Known known = known_;
-      known.insert(k.values.begin(), k.values.end());
-      k.values[v] = needed.empty() ? s_.load(s_.input(v), k.at)
-                                   : evaluate(s_, plan::expression_of(s_.graph(), needed), k.at, known);
+      for (std::uint32_t n : nodes_for(v, k.values)) compute(k, n);
+      if (!k.values.contains(v)) k.values[v] = s_.load(s_.input(v), k.at);
       values.push_back(k.values[v]);
     });
     return values;
+  }
+  void compute(Kept& k, std::uint32_t n) {
+    const Node& node = s_.graph().nodes[n];
+    Known known;
+    for (ValueId read : node.inputs) {
+      if (is_read_once(read) && !k.values.contains(read)) k.values[read] = s_.load(s_.input(read), k.at);
+      if (const auto at = k.values.find(read); at != k.values.end()) known.insert(*at);
+      if (const auto at = known_.find(read); at != known_.end()) known.insert(*at);
+    }
+    k.values[node.outputs[0]] = evaluate(s_, plan::expression_of(s_.graph(), {n}), k.at, known);
   }
   // Of this part from `first` on, several at once: their reads wait together.
   void for_elements(ValueId v, Value first, const std::function<void(Value at, Value inside, Value x)>& body) {
@@ -265,12 +312,6 @@ class Rows {
   const std::uint32_t parts_;
   Value row_, part_, exists_, own_, size_, begin_;
   Known known_;
-  // Elements of its row that this invocation has, if it keeps them, with what has been computed of each.
-  struct Kept {
-    Value at;
-    std::optional<Value> inside;  // none: it is
-    Known values;
-  };
   std::vector<Kept> kept_;
   const Shape rows_;
   ValueId reduced_ = no_value;
@@ -287,7 +328,7 @@ std::vector<std::vector<std::uint32_t>> row_chains(const plan::Uses& uses,
 }
 
 MadeList make_rows(const Work& work, const std::vector<std::uint32_t>& nodes) {
-  const Shape& shape = work.graph[work.graph.nodes[nodes.front()].inputs[0]].type.shape;
+  const Shape& shape = work.graph[work.graph.nodes[nodes.back()].outputs[0]].type.shape;
   const std::int64_t size = shape.size(shape.rank() - 1), rows = shape.elements() / size;
   const std::uint32_t most = rows >= many_rows ? few_parts : most_parts;
   const auto parts = std::bit_floor(static_cast<std::uint32_t>(std::min<std::int64_t>(size, most)));

@@ -137,6 +137,7 @@ class Shader : protected spirv::Module {
   Value load(const Buffer& buffer, Value index);
   void store(const Buffer& buffer, Value index, Value value);
   Quad load_quad(const Buffer& buffer, Value index);
+  Quad load_quad_first(const Buffer& buffer, Value index);  // at the function's beginning, usable anywhere
   void store_quad(const Buffer& buffer, Value index, const Quad& quad);
   // Elements moved as they are, without becoming numbers: of words (32), halves (16) or bytes (8).
   void copy(const Buffer& from, Value read, const Buffer& to, Value write);

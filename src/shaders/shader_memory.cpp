@@ -166,6 +166,13 @@ Quad Shader::load_quad(const Buffer& buffer, Value index) {
   return quad;
 }
 
+Quad Shader::load_quad_first(const Buffer& buffer, Value index) {
+  std::swap(body_, prologue_);
+  const Quad quad = load_quad(buffer, index);
+  std::swap(body_, prologue_);
+  return quad;
+}
+
 void Shader::store_quad(const Buffer& buffer, Value index, const Quad& quad) {
   Words parts;
   if (storage_size(buffer.type) == 2) {

@@ -216,20 +216,25 @@ class Planning {
       add(std::move(all), std::move(made));
       return true;
     };
+    // With a movement of all that it makes, which is the only one that reads it.
+    const auto with_movement = [&](const plan::Expression* epilogue, std::vector<std::uint32_t> more) {
+      const ValueId made = epilogue ? epilogue->output : result, from = skip_views(uses_, made);
+      const auto user = is_read(from) ? std::nullopt : uses_.only_user(from);
+      if (!user || (epilogue && depends_on_places(graph_, *epilogue))) return false;
+      const auto strided = find_strided_result(graph_, from, graph_[result].type.shape, graph_.nodes[*user]);
+      if (!strided) return false;
+      more.push_back(*user);
+      const Finish end(root, epilogue, Finish::Strides{strided->value, strided->batches, strided->rows});
+      if (!with(end, more)) return false;
+      not_stored(made);
+      return true;
+    };
     const bool fused = plan::longest_epilogue(uses_, fusing(), root, [&](const auto& epilogue) {
       if (is_read_before_end(root, epilogue)) return false;
       const plan::Expression expression = plan::expression_of(graph_, epilogue);
-      return with(Finish(root, &expression), epilogue);
+      return (by_strides && with_movement(&expression, epilogue)) || with(Finish(root, &expression), epilogue);
     });
-    if (fused) return true;
-    // With a movement of all that it makes, which is the only one that reads it.
-    if (const auto user = by_strides && !is_read(root) ? uses_.only_user(root) : std::nullopt)
-      if (const auto strided = find_strided_result(graph_, root, graph_[result].type.shape, graph_.nodes[*user]))
-        if (with(Finish(strided->value, Finish::Strides{strided->batches, strided->rows}), {*user})) {
-          not_stored(result);
-          return true;
-        }
-    return with(Finish(result, nullptr), {});
+    return fused || (by_strides && with_movement(nullptr, {})) || with(Finish(result, nullptr), {});
   }
 
   // With a depthwise convolution that alone reads it, and what finishes both.

@@ -69,6 +69,27 @@ def test_halves_are_those_of_the_device(net, options):
     assert stem["own"]["weights_snr_db"] >= stem["own"]["snr_db"] - 1 and stem["accumulated"]["worst_channel"]["dim"] == 1
 
 
+class SeenInOtherShapes(torch.nn.Module):
+    """What finishes a layer has the layer's shape, and what reads it another one."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(16, 8), torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = torch.relu(torch.sigmoid(self.first(x)).reshape(2, 8, 8, 8))
+        return torch.tanh(self.second(y).reshape(4, 32, 8))
+
+
+def test_halves_in_other_shapes_are_halves():
+    torch.manual_seed(4)
+    model, x = SeenInOtherShapes().eval(), torch.randn(2, 64, 16)
+    artifact = tosaic.compile(model, (x,), target="vulkan", vulkan_precision="fp16")
+    found = artifact.compare([x])
+    types = {r["node"]: r["type"] for r in found.layers}
+    assert types["relu"] == "f16" and types["sigmoid"] == "f32"  # which stays in the layer's dispatch
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("target", ["tosa-fp", "vulkan"])
 def test_a_model_in_half_precision_is_held_against_f32(dtype, target):
