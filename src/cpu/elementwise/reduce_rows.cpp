@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/elementwise/reduce_rows.h"
 
-#include <algorithm>
-#include <type_traits>
-
 #include "ir/tosa_operators.h"
 #include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
@@ -22,47 +19,40 @@ struct Total {
   static HWY_INLINE V of(V a, V b) {
     return hn::Add(a, b);
   }
-  static std::int32_t of(std::int32_t a, std::int32_t b) {  // which may wrap
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-  }
 };
 struct Highest {
   template <class V>
   static HWY_INLINE V of(V a, V b) {
     return hn::Max(a, b);
   }
-  template <class T>
-  requires std::is_integral_v<T>
-  static T of(T a, T b) { return std::max(a, b); }
 };
 struct Lowest {
   template <class V>
   static HWY_INLINE V of(V a, V b) {
     return hn::Min(a, b);
   }
-  template <class T>
-  requires std::is_integral_v<T>
-  static T of(T a, T b) { return std::min(a, b); }
 };
 
 template <class Join, class T>
 void reduce_rows(const void* in, std::int64_t rows, std::int64_t length, void* out) {
   const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const T* from = static_cast<const T*>(in);
-  for (std::int64_t r = 0; r < rows; ++r, from += length) {
+  T* to = static_cast<T*>(out);
+  for (std::int64_t r = 0; r < rows; ++r, from += length, ++to) {
     std::int64_t i = 1;
-    T result = from[0];
+    auto result = hn::Set(one, from[0]);
     if (length >= lanes) {
       auto all = hn::LoadU(d, from);
       for (i = lanes; i + lanes <= length; i += lanes) all = Join::of(all, hn::LoadU(d, from + i));
       HWY_ALIGN T each[HWY_MAX_BYTES / sizeof(T)];
       hn::Store(all, d, each);
-      result = each[0];
-      for (std::int64_t k = 1; k < lanes; ++k) result = Join::of(result, each[k]);
+      result = hn::Set(one, each[0]);
+      for (std::int64_t k = 1; k < lanes; ++k) result = Join::of(result, hn::Set(one, each[k]));
     }
-    for (; i < length; ++i) result = Join::of(result, from[i]);
-    static_cast<T*>(out)[r] = result;
+    for (; i < length; ++i) result = Join::of(result, hn::Set(one, from[i]));
+    hn::StoreU(result, one, to);
   }
 }
 

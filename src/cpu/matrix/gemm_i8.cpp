@@ -190,8 +190,7 @@ constexpr GemmI8 kernels(int lanes) {
           .a_bytes = P::element_bytes,
           .b_bytes = P::element_bytes,
           .offset = P::offset,
-          .reads_i8 = false,
-          .odd_lines = false,
+          .loads_tiles = false,
           .convert = &P::convert,
           .panel = &panel<P>};
 }

@@ -44,8 +44,7 @@ struct GemmI8 {
   int most_groups;       // in a step
   int a_bytes, b_bytes;  // of one element in A's and B's own form
   std::int32_t offset;   // what A's form adds
-  bool reads_i8;         // A's own form is i8 itself
-  bool odd_lines;        // it is faster with rows of A that are an odd number of cache lines apart
+  bool loads_tiles;      // of A: also of i8 where it lies; faster with rows an odd number of cache lines apart
   void (*convert)(const std::int8_t* from, std::int64_t count, void* to);
   void (*panel)(const GemmI8Call&);
 };
@@ -67,11 +66,11 @@ struct PanelsI8 {
   // Of a row of A in memory of our own.
   std::int64_t row_bytes(const GemmI8& kernel) const {
     const std::int64_t bytes = groups * group * kernel.a_bytes, line = static_cast<std::int64_t>(line_bytes);
-    return kernel.odd_lines ? (bytes + line - 1) / line / 2 * 2 * line + line : bytes;
+    return kernel.loads_tiles ? (bytes + line - 1) / line / 2 * 2 * line + line : bytes;
   }
   // A's rows can be read where they are, as i8 next to each other.
   bool reads_i8(const GemmI8& kernel, std::int64_t rows) const {
-    return kernel.reads_i8 && k == groups * group && rows >= kernel.least_rows && count() < panels_worth_a_copy;
+    return kernel.loads_tiles && k == groups * group && rows >= kernel.least_rows && count() < panels_worth_a_copy;
   }
   static constexpr std::int64_t panels_worth_a_copy = 4;
   std::int64_t count() const { return (n + panel_width() - 1) / panel_width(); }

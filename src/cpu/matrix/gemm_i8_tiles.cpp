@@ -144,8 +144,7 @@ constexpr GemmI8 kernel(int lanes) {
           .a_bytes = 1,
           .b_bytes = 1,
           .offset = 0,
-          .reads_i8 = true,
-          .odd_lines = true,
+          .loads_tiles = true,
           .convert = &copy,
           .panel = &panel<Registers>};
 }

@@ -9,8 +9,6 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "cpu/matrix/vnni-inl.h"
-
 HWY_BEFORE_NAMESPACE();
 namespace tosaic::cpu {
 namespace HWY_NAMESPACE {
