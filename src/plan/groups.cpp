@@ -2,6 +2,7 @@
 #include "plan/groups.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/extent.h"
 #include "plan/expression.h"
@@ -40,33 +41,37 @@ std::optional<std::uint32_t> joint(const Uses& uses, const Fusing& fusing, Value
 
 }  // namespace
 
-std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fusing, std::uint32_t last, ValueId stop) {
-  const Dim elements = elements_of(uses.type(uses.node(last).outputs[0]).shape);
-  std::vector<std::uint32_t> members{last};
-  std::vector<std::uint32_t> candidates;
-  auto look_at = [&](std::uint32_t n) {
+std::vector<std::uint32_t> with_producers(const Uses& uses, std::vector<std::uint32_t> members, std::size_t most,
+                                          const std::function<bool(std::uint32_t node)>& takes) {
+  std::set<std::uint32_t> candidates;
+  const auto look_at = [&](std::uint32_t n) {
     const Node& node = uses.node(n);
-    for (std::size_t i = 0; i < walked_operands(*tosa::find(node.op)); ++i) {
-      const std::int32_t producer = uses.producer[node.inputs[i]];
-      if (producer >= 0 && node.inputs[i] != stop) candidates.push_back(static_cast<std::uint32_t>(producer));
-    }
+    for (std::size_t i = 0; i < walked_operands(*tosa::find(node.op)); ++i)
+      if (const std::int32_t producer = uses.producer[node.inputs[i]]; producer >= 0)
+        candidates.insert(static_cast<std::uint32_t>(producer));
   };
-  look_at(last);
+  std::ranges::for_each(members, look_at);
   // Latest first: when a candidate's turn comes, all its readers have been decided.
-  while (!candidates.empty() && members.size() < fusing.max_nodes) {
-    const std::uint32_t n = *std::max_element(candidates.begin(), candidates.end());
-    std::erase(candidates, n);
-    if (uses.node(n).outputs.size() != 1) continue;
+  while (!candidates.empty() && members.size() < most) {
+    const std::uint32_t n = *candidates.rbegin();
+    candidates.erase(n);
+    if (holds(members, n) || uses.node(n).outputs.size() != 1) continue;
     const ValueId value = uses.node(n).outputs[0];
-    if (uses.visible[value] || elements_of(uses.type(value).shape) != elements) continue;
-    const auto& users = uses.users[value];
-    if (!std::all_of(users.begin(), users.end(), [&](std::uint32_t u) { return holds(members, u); })) continue;
-    if (!fusing.can(n)) continue;
+    const auto is_member = [&](std::uint32_t user) { return holds(members, user); };
+    if (uses.visible[value] || !std::ranges::all_of(uses.users[value], is_member) || !takes(n)) continue;
     members.push_back(n);
     look_at(n);
   }
-  std::sort(members.begin(), members.end());
+  std::ranges::sort(members);
   return members;
+}
+
+std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fusing, std::uint32_t last, ValueId stop) {
+  const auto elements_made = [&](std::uint32_t n) { return elements_of(uses.type(uses.node(n).outputs[0]).shape); };
+  const Dim elements = elements_made(last);
+  return with_producers(uses, {last}, fusing.max_nodes, [&](std::uint32_t n) {
+    return uses.node(n).outputs[0] != stop && elements_made(n) == elements && fusing.can(n);
+  });
 }
 
 bool longest_epilogue(const Uses& uses, const Fusing& fusing, ValueId value,

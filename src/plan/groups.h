@@ -16,6 +16,10 @@ struct Fusing {
   bool joins = false;  // may an epilogue be read more than once on its way, if it comes together?
 };
 
+// The members and all nodes that serve only them and that `takes` accepts, at most so many, ascending.
+std::vector<std::uint32_t> with_producers(const Uses& uses, std::vector<std::uint32_t> members, std::size_t most,
+                                          const std::function<bool(std::uint32_t node)>& takes);
+
 // Node `last` and all elementwise nodes that serve only it, ascending. `stop` is not looked through.
 std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fusing, std::uint32_t last,
                                              ValueId stop = no_value);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/tosa_operators.h"
+#include "plan/groups.h"
 #include "plan/views.h"
 #include "shaders/elements.h"
 #include "shaders/reduction.h"
@@ -92,30 +93,11 @@ class Chain {
     return type_out(*nodes_.rbegin()).shape == shapes_.rows;
   }
 
-  // And what is elementwise and serves only them. Latest first: when a node's turn comes, all its readers have been
-  // decided.
+  // And what is elementwise and serves only them.
   std::vector<std::uint32_t> with_producers() const {
-    std::set<std::uint32_t> all = nodes_, candidates;
-    const auto look_at = [&](std::uint32_t n) {
-      for (ValueId v : uses_.node(n).inputs)
-        if (uses_.producer[v] >= 0) candidates.insert(static_cast<std::uint32_t>(uses_.producer[v]));
-    };
-    std::ranges::for_each(nodes_, look_at);
-    while (!candidates.empty() && all.size() < most_nodes) {
-      const std::uint32_t n = *candidates.rbegin();
-      candidates.erase(n);
-      if (all.contains(n) || !serves_only(n, all)) continue;
-      all.insert(n);
-      look_at(n);
-    }
-    return {all.begin(), all.end()};
-  }
-  bool serves_only(std::uint32_t n, const std::set<std::uint32_t>& nodes) const {
-    const Node& node = uses_.node(n);
-    if (node.outputs.size() != 1 || !shapes_.has(type_out(n).shape) || !can_(n)) return false;
-    const ValueId v = node.outputs[0];
-    const bool only = std::ranges::all_of(uses_.users[v], [&](std::uint32_t u) { return nodes.contains(u); });
-    return only && !uses_.visible[v] && !finishes_kernel(node);
+    return plan::with_producers(uses_, {nodes_.begin(), nodes_.end()}, most_nodes, [&](std::uint32_t n) {
+      return shapes_.has(type_out(n).shape) && can_(n) && !finishes_kernel(uses_.node(n));
+    });
   }
   // Such nodes are computed with the kernel before them, which then stores less.
   bool finishes_kernel(const Node& node) const {
