@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "ops/rules/quantisation_rule.h"
 
@@ -15,14 +14,6 @@ constexpr std::int64_t most_scalars = 64;  // a constant of more is a tensor amo
 bool holds_scalars(const Value& value) {
   return value.is_constant() && is_float(value.type.dtype) && !value.type.quantised() &&
          value.type.shape.elements() <= most_scalars;
-}
-
-std::optional<double> scalar_of(const Node& node) {
-  const Attr* other = node.attrs.find("other");
-  if (!other) return std::nullopt;
-  if (const auto* scalar = std::get_if<double>(other)) return *scalar;
-  if (const auto* integer = std::get_if<std::int64_t>(other)) return static_cast<double>(*integer);
-  return std::nullopt;
 }
 
 // The only operand that is no number; no_value where there are several.
@@ -55,6 +46,14 @@ std::optional<std::int64_t> quantise_scalar(double scalar, const TensorType& typ
 }
 
 }  // namespace
+
+std::optional<double> scalar_of(const Node& node) {
+  const Attr* other = node.attrs.find("other");
+  if (!other) return std::nullopt;
+  if (const auto* scalar = std::get_if<double>(other)) return *scalar;
+  if (const auto* integer = std::get_if<std::int64_t>(other)) return static_cast<double>(*integer);
+  return std::nullopt;
+}
 
 bool compares(const Graph& graph, const Node& node) {
   return find_aten(node.op).rule->adds && !node.outputs.empty() && node.outputs[0] != no_value &&

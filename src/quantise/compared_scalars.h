@@ -6,12 +6,16 @@
 #pragma once
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "ir/graph.h"
 
 namespace tosaic {
+
+// The call's operand `other`, where it is a number.
+std::optional<double> scalar_of(const Node& node);
 
 // A call that compares its operands: ==, <, and the like.
 bool compares(const Graph& graph, const Node& node);

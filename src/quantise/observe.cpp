@@ -11,8 +11,8 @@
 namespace tosaic {
 namespace {
 
-// A range of nothing but zeros still needs a scale; any other has its own, down to where f32 holds its reciprocal.
-constexpr double scale_of_zeros = 1.0 / 65536, smallest_scale = 1e-36;
+// A range of nothing but zeros still needs a scale; any other has its own.
+constexpr double scale_of_zeros = 1.0 / 65536;
 double scale_of(double range, double steps) {
   return range > 0 ? std::max(static_cast<double>(static_cast<float>(range / steps)), smallest_scale) : scale_of_zeros;
 }

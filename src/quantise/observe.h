@@ -44,6 +44,7 @@ class Histogram {
   std::vector<std::uint64_t> counts_;
 };
 
+inline constexpr double smallest_scale = 1e-36;         // f32 holds its reciprocal
 Scales affine_scales(const Range& range, DType dtype);  // zero point anywhere
 Scales symmetric_scales(double largest, DType dtype);   // zero point 0
 

@@ -14,6 +14,7 @@
 #include "ops/op.h"
 #include "quantise/plan.h"
 #include "quantise/quantise_weight.h"
+#include "quantise/scaled_values.h"
 
 namespace tosaic {
 namespace {
@@ -65,6 +66,7 @@ class Annotation {
   Annotation(const QuantisationPlan& plan, const Expanded& program, const Graph& normal, const Graph& exported)
       : plan_(plan), graph_(program.graph), inner_(program.inner), certain_(program.certain) {
     for (const Node& node : normal.nodes) whole_.insert(key(node));
+    for (const ScaledGroup& scaled : scaled_groups(program.graph, plan)) scaled_.emplace(scaled.group, scaled);
     for (ValueId v = 0; v < exported.values.size(); ++v)
       if (exported[v].is_constant()) exported_.try_emplace(exported[v].constant.data(), exported[v].name);
   }
@@ -152,6 +154,8 @@ class Annotation {
     } else if (floats && plan_.quantised[v]) {
       values_ += fmt::format(", \"codes\": \"{}\", \"group\": {}, \"held\": {}", plan_.wide[v] ? "i16" : "i8",
                              plan_.group[v], plan_.hidden[v] != 0);
+      if (const auto it = scaled_.find(plan_.group[v]); it != scaled_.end())
+        values_ += fmt::format(", \"scaled\": [{}, {}]", it->second.of, number(it->second.by));
       if (const auto it = certain_.find(v); it != certain_.end()) {
         const CertainRange& range = it->second;
         values_ += fmt::format(", \"certain\": [{}, {}, {}]", range.lowest, range.highest,
@@ -173,6 +177,7 @@ class Annotation {
   const CertainRanges& certain_;
   std::set<Key> whole_;                               // calls as they stood before composites were decomposed
   std::map<const std::byte*, std::string> exported_;  // constants of the program by where their content lies
+  std::map<ValueId, ScaledGroup> scaled_;             // by group
   std::set<ValueId> told_;
   std::string values_;
 };

@@ -25,6 +25,7 @@
 #include "quantise/rounded_weights.h"
 #include "quantise/row_norms.h"
 #include "quantise/saturation.h"
+#include "quantise/scaled_values.h"
 #include "quantise/state_samples.h"
 #include "quantise/steep_functions.h"
 #include "quantise/sums_of_shares.h"
@@ -454,6 +455,7 @@ Result<Graph> quantised(Calibration calibration) {
   auto& [found, exact, states, bodies, sink, rewrite] = calibration.impl();
   Graph& body = found.graph;
   rewrite("give_types", body, give_types, found.plan, found.ranges, exact);
+  rewrite("keep_scaled_values", body, keep_scaled_values, found.plan);
   std::vector<char> floating(body.nodes.size());
   for (std::size_t n = 0; n < floating.size(); ++n) floating[n] = found.plan.floating(n);
   rewrite("leave_unresolved_float", body, leave_unresolved_float, floating, sink);

@@ -60,6 +60,17 @@ bool masks(const Graph& graph, const Node& node) {
 
 double width(const Range& range) { return range.highest - range.lowest; }
 
+// What is not needed to compute `watched` goes.
+void end_with(const std::vector<ValueId>& watched, Graph& graph) {
+  graph.outputs = watched;
+  drop_dead_nodes(graph);
+  std::vector<char> read(graph.values.size(), 0);
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.inputs)
+      if (v != no_value) read[v] = 1;
+  std::erase_if(graph.outputs, [&](ValueId v) { return read[v] != 0; });  // not kept to the end
+}
+
 struct Looks {
   std::map<ValueId, Range> ranges;
   std::map<ValueId, bool> infinite;
@@ -85,6 +96,7 @@ Result<Looks> look_at(const Graph& graph, const std::vector<std::size_t>& nodes,
   }
   cpu::Options options{.threads = threads};
   for (const auto& [v, operands] : watched) options.observed.push_back(v);
+  end_with(options.observed, lowered.graph);
   TOSAIC_TRY(cpu::Program program, cpu::Program::compile(lowered.graph, options));
   const cpu::Observer observer = [&](ValueId v, const TensorView& content, ThreadPool& pool) {
     if (content.type.dtype != DType::f32) return;

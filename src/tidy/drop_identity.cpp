@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// identity, layout operators that hand back their operand as it is, and products with one.
+// identity, layout operators that hand back their operand as it is, and products with one, RESCALE's among them.
+#include <cstdlib>
+
 #include "ir/rewriter.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/tosa_op.h"
@@ -15,6 +17,23 @@ bool is_all(const Value& value, double wanted) {
   return true;
 }
 
+// The same integers: each is multiplied by about 2^n and shifted back by n, between equal zero points, so that none is
+// half a step off.
+bool is_identical_rescale(const Graph& graph, const Node& node) {
+  const tosa::View view(graph, node);
+  const auto multiplier = view.constant_integers(1), shift = view.constant_integers(2),
+             from = view.constant_integers(3), to = view.constant_integers(4);
+  if (!multiplier || !shift || !from || *from != to) return false;
+  // Further from its zero point no integer is; of what is wider, the multiplier must be exact.
+  const int bits = static_cast<int>(8 * storage_size(view.in(0).dtype));
+  const bool is_narrow = bits <= 16 && view.text("rounding_mode") != "inexact_round";
+  for (std::size_t i = 0; i < shift->size(); ++i) {
+    const std::int64_t one = std::int64_t{1} << (*shift)[i], off = std::abs((*multiplier)[i] - one);
+    if (off != 0 && !(is_narrow && off << bits < one / 2)) return false;
+  }
+  return view.flag("input_unsigned") == view.flag("output_unsigned");
+}
+
 bool is_identity(const Graph& graph, const Node& node) {
   if (node.op == tosa::op::identity) return true;
   const tosa::Op* op = tosa::find(node.op);
@@ -23,6 +42,7 @@ bool is_identity(const Graph& graph, const Node& node) {
   if (in.shape != out.shape || in.dtype != out.dtype) return false;
   if (node.op == tosa::op::mul)
     return is_all(graph[node.inputs[1]], 1) && (is_float(in.dtype) || is_all(graph[node.inputs[2]], 0));
+  if (node.op == tosa::op::rescale) return is_identical_rescale(graph, node);
   if (node.op == tosa::op::concat) return node.inputs.size() == 1;
   if (node.op == tosa::op::transpose) {
     const auto& perms = node.attrs.get<std::vector<std::int64_t>>("perms");
@@ -45,7 +65,10 @@ bool drop_identity(Graph& graph) {
     if (node.inputs.empty() || !is_identity(graph, node)) return out.keep(std::move(node));
     ValueId from = node.outputs[0], to = node.inputs[0];
     // An output that is an input or a constant keeps its node: artifacts want it computed.
-    if (is_output[from] && (is_input[to] || is_output[to] || graph[to].is_constant())) return out.keep(std::move(node));
+    // So does one whose integers stand for something else than the operand's.
+    const bool is_another =
+        is_input[to] || is_output[to] || graph[to].is_constant() || graph[from].type.scales != graph[to].type.scales;
+    if (is_output[from] && is_another) return out.keep(std::move(node));
     if (is_output[from]) {
       graph[to].name = graph[from].name;
       graph[from].name += ".identity";

@@ -37,6 +37,16 @@ def _widened(producer: Node, narrow: Any) -> DerivedQuantizationSpec:
                                    quant_max=32767, qscheme=torch.per_tensor_symmetric)
 
 
+def _scaled(source: Any, factor: float, spec: Any) -> DerivedQuantizationSpec:
+    """The quantised values of `source`, on its scale times a number."""
+    def scales(observers):
+        scale, zero_point = observers[0].calculate_qparams()
+        return (scale.double() * factor).to(torch.float32), zero_point
+
+    return DerivedQuantizationSpec(derived_from=[source], derive_qparams_fn=scales, dtype=spec.dtype,
+                                   quant_min=spec.quant_min, quant_max=spec.quant_max, qscheme=spec.qscheme)
+
+
 class Annotator:
     """Annotates one graph whose nodes know their locations."""
 
@@ -89,11 +99,18 @@ class Annotator:
     def _shared(self, place: Place, value: int, at: Any, spec: Any) -> Any:
         """The spec, or where a tensor with the same scale has one already: shared with that."""
         told = place.plan.values[value]
-        key = (id(place.plan), f"held {value}" if told["held"] and not self._held(place, value) else told["group"])
-        root = self.roots.setdefault(key, at)
+        root = self.roots.setdefault(self._group(place, value), at)
         if root != at:
             return SharedQuantizationSpec(root)
+        of, factor = told.get("scaled", (None, None))
+        source = self.roots.get(self._group(place, of)) if of is not None else None
+        if source is not None and not self.for_arm:
+            return _scaled(source, factor, spec)
         return in_certain_ranges(spec, place.plan.certain.get(told["group"], []))
+
+    def _group(self, place: Place, value: int) -> tuple[int, Any]:
+        told = place.plan.values[value]
+        return id(place.plan), f"held {value}" if told["held"] and not self._held(place, value) else told["group"]
 
     @staticmethod
     def _computes_quantised(node: Node, place: Place) -> bool:
