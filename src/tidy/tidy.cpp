@@ -17,6 +17,7 @@ void tidy(Graph& graph, const TidyOptions& options) {
     changed |= rewrite("sink_transposes", graph, sink_transposes);
     changed |= rewrite("merge_reshapes", graph, merge_reshapes);
     changed |= rewrite("merge_slices", graph, merge_slices);
+    changed |= rewrite("fold_pads", graph, fold_pads);
     changed |= rewrite("merge_rescales", graph, merge_rescales);
     changed |= rewrite("merge_clamps", graph, merge_clamps, options.keep_activations);
     changed |= rewrite("fold_constant_nodes", graph, fold_constant_nodes, options.keep_quantised_weights);

@@ -21,6 +21,7 @@ bool sink_transposes(Graph& graph);  // towards the outputs, where most cancel; 
 bool merge_reshapes(Graph& graph);   // reshape of reshape; transposes that only move dims of size 1
 bool merge_rescales(Graph& graph);   // an exact widening before a rescale
 bool merge_slices(Graph& graph);     // slice of slice
+bool fold_pads(Graph& graph);        // a pad before a convolution, which has padding of its own
 // clamp of clamp; a clamp that saturation already did
 bool merge_clamps(Graph& graph, bool keep_activations = false);
 bool share_equal(Graph& graph);  // equal constants, then equal nodes on equal operands
