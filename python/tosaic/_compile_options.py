@@ -52,7 +52,7 @@ class CompileOptions(TypedDict, total=False):
     self_check: bool | None
     vgf_converter: str | PathLike[str] | None
     vgf_flags: str | Sequence[str] | None
-    vulkan_tiers: Literal['cpu', 'coopmat', 'dot', 'base'] | Sequence[Literal['cpu', 'coopmat', 'dot', 'base']] | None
+    vulkan_tiers: Literal['cpu', 'coopmat-int8', 'coopmat', 'dot', 'base'] | Sequence[Literal['cpu', 'coopmat-int8', 'coopmat', 'dot', 'base']] | None
     vulkan_precision: Literal['fp32', 'fp16'] | None
     vulkan_sums: Literal['fp32', 'fp16'] | None
     vulkan_keep_f32: str | Sequence[str] | None

@@ -16,10 +16,12 @@ Fetched::Fetched(Kernel& s, DType type, std::optional<Value> zero_point, const D
       zero_point_(zero_point),
       as_(as),
       whole_(is_multiple(row, width())),
+      whole_words_(is_multiple(row, 4)),
       most_(static_cast<std::uint32_t>(row.is_number() ? std::min<std::int64_t>(row.value(), width()) : width())) {}
 
 void Fetched::bind(ValueId v) {
-  across_ = !whole_ && most_ == width() && (as_ == As::f16 || storage_size(type_) == 4);
+  across_ =
+      !whole_ && most_ == width() && (as_ == As::f16 || storage_size(type_) == 4 || (as_ == As::int8 && !whole_words_));
   if (across_) last_ = s_.param(ceil_div(elements_of(s_.type(v).shape), std::int64_t{width()}) - 1);
   const bool vectors = whole_ || across_;
   const bool words = as_ == As::int8 || (as_ == As::f16 && vectors);
@@ -32,7 +34,7 @@ void Fetched::bind(ValueId v, Value apart) {
   buffer_ = s_.input(v);
 }
 void Fetched::bind(Bytes constant) {
-  buffer_ = s_.constant(as_ == As::f16 ? DType::i32 : type_, std::move(constant), true);
+  buffer_ = s_.constant(as_ == As::floats ? type_ : DType::i32, std::move(constant), true);
 }
 
 Value Fetched::vectors_in(Value elements) const {
@@ -63,21 +65,22 @@ void Fetched::fetch_across(Slot& slot, Value at, Value inside, Value left) {
   keep(slot.left, s_.select(inside, left, s_.integer(0)));
 }
 
-// Halves are pairs in words: those are moved first, then each by one half.
+// Halves are pairs in words, bytes are four: those are moved first, then each by one half or some bytes.
 Vector Fetched::joined(const Slot& slot) {
   const RawQuad first = slot.raw->get(), second = slot.next->get();
   const Value begin = slot.begin->get(), left = slot.left->get(), zero = s_.integer(0);
   std::vector<Value> words;
   for (const RawQuad* raw : {&first, &second})
     for (Word q = 0; q < 4; ++q) words.push_back(lane(raw->vector, q));
-  const bool f16 = as_ == As::f16;
+  const std::size_t per_word = width() / 4;
   for (const std::size_t by : {std::size_t{2}, std::size_t{1}}) {
-    const Value moves = (begin & static_cast<std::int64_t>(f16 ? 2 * by : by)) != zero;
+    const Value moves = (begin & static_cast<std::int64_t>(per_word * by)) != zero;
     for (std::size_t i = 0; i + by < words.size(); ++i) words[i] = s_.select(moves, words[i + by], words[i]);
     words.resize(words.size() - by);
   }
+  if (as_ == As::int8) return joined_bytes(words, begin, left);
   Quad four;
-  if (!f16) {
+  if (as_ == As::floats) {
     for (Word q = 0; q < 4; ++q) four[q] = held(words[q], left > q);
     return s_.vector(four);
   }
@@ -86,6 +89,20 @@ Vector Fetched::joined(const Slot& slot) {
     const Value shifted = shift_right_unsigned(words[q], half) | (words[q + 1] << half);
     const Value pair = s_.select(odd, shifted, words[q]);
     four[q] = s_.select(left > 2 * q + 1, pair, s_.select(left > 2 * q, pair & 0xffff, zero));
+  }
+  return s_.vector(four);
+}
+
+// Of five words four, from a byte of the first one on; `left` of the bytes are there.
+Vector Fetched::joined_bytes(const std::vector<Value>& words, Value begin, Value left) {
+  const Value zero = s_.integer(0), low = (begin & 3) << s_.integer(3), high = s_.integer(32) - low, none = low == zero;
+  Quad four;
+  for (Word q = 0; q < 4; ++q) {
+    const Value next = words[q + 1] << (high & 31);
+    const Value word = shift_right_unsigned(words[q], low) | s_.select(none, zero, next);
+    const Value here = left - 4 * q, kept = (s_.integer(1) << (clamped(here, 0, 3) << s_.integer(3))) - 1;
+    const Value fill = *zeros_ & ~kept;
+    four[q] = s_.select(here > 3, word, (word & kept) | fill);
   }
   return s_.vector(four);
 }
@@ -224,6 +241,17 @@ Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std
     for (std::size_t tap = 0; tap < tap_count; ++tap)
       for (std::size_t c = 0; c < channel_count; ++c, from += size)
         std::memcpy(to + ((tap * deep + c) * wide + column) * size, from, size);
+  return packed;
+}
+
+Bytes packed_columns(const Bytes& weights, std::int64_t columns, std::int64_t depth, std::int64_t unit) {
+  if (depth % unit == 0) return weights;
+  const auto count = static_cast<std::size_t>(columns), own = static_cast<std::size_t>(depth),
+             deep = static_cast<std::size_t>((depth + unit - 1) / unit * unit);
+  std::byte* to = nullptr;
+  Bytes packed = Bytes::fresh(count * deep, to);
+  std::memset(to, 0, packed.size());
+  for (std::size_t c = 0; c < count; ++c) std::memcpy(to + c * deep, weights.data() + c * own, own);
   return packed;
 }
 

@@ -6,8 +6,9 @@
 namespace tosaic::shaders {
 
 // Neighbours of a factor for each place of an invocation: fetched, and later made what the product takes: four
-// floats, or in four words eight f16 or sixteen 8-bit quantised values, of which a row has a multiple of four. Where
-// they need not lie at a multiple of as many they are loaded one by one.
+// floats, or in four words eight f16 or sixteen 8-bit quantised values, of which a row has a multiple of four or at
+// least a vector. Where they need not lie at a multiple of as many they are loaded one by one, or as the two vectors
+// that they lie in.
 class Fetched {
  public:
   enum class As : std::uint8_t { floats, f16, int8 };
@@ -21,17 +22,17 @@ class Fetched {
   // How many vectors a row of so many elements has, and how far apart rows lie in the buffer's units.
   Value vectors_in(Value elements) const;
   Value pitch(Value elements) const {
-    return whole_ ? vectors_in(elements) : as_ == As::int8 ? shift_right_unsigned(elements, s_.integer(2)) : elements;
+    return whole_ ? vectors_in(elements) : by_words() ? shift_right_unsigned(elements, s_.integer(2)) : elements;
   }
   // A number of elements, whole vectors where rows are, as the buffer counts.
   Dim units(const Dim& elements) const {
     if (whole_) return floor_div(elements, std::int64_t{width()});
-    return as_ == As::int8 ? floor_div(elements, 4) : elements;
+    return by_words() ? floor_div(elements, 4) : elements;
   }
   // What that many vectors count in the buffer.
   Value scaled(Value vectors) const {
     if (apart_) return vectors * width() * *apart_;
-    return whole_ ? vectors : vectors * (as_ == As::int8 ? 4 : width());
+    return whole_ ? vectors : vectors * (by_words() ? 4 : width());
   }
 
   // The vector at `at` for place i, or zeros (quantised values of them); `left` of its elements are there, if rows are
@@ -57,16 +58,18 @@ class Fetched {
     else
       variable = s_.variable(value);
   }
+  bool by_words() const { return as_ == As::int8 && !across_; }
   Value held(Value number, Value inside);
   void fetch_across(Slot& slot, Value at, Value inside, Value left);
   Vector joined(const Slot& slot);
+  Vector joined_bytes(const std::vector<Value>& words, Value begin, Value left);
   Vector one_by_one(Value at, Value inside, Value left);
 
   Kernel& s_;
   const DType type_;
   std::optional<Value> zero_point_;
   const As as_;
-  bool whole_;
+  bool whole_, whole_words_;
   bool across_ = false;       // are vectors that begin anywhere read as the two that they lie in?
   const std::uint32_t most_;  // elements of a vector that there can be
   Buffer buffer_;
@@ -127,6 +130,8 @@ std::optional<Windows::Steps> bind_image(Kernel& s, Fetched& fetched, ValueId v,
 // columns are filled up with zeros to a multiple of `unit`. Four 8-bit quantised values are a channel of i32.
 Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels,
                      std::int64_t unit = 4);
+// The same by columns of `depth` 8-bit quantised values, filled up alone.
+Bytes packed_columns(const Bytes& weights, std::int64_t columns, std::int64_t depth, std::int64_t unit);
 // Of each column's weights, i32.
 Bytes sum_int8(const Bytes& weights, std::int64_t columns);
 

@@ -87,8 +87,10 @@ MadeList make_row_product(const Work&, const Node&, const Finish&);
 MadeList make_tiled_matmul(const Work&, const Node&, const Finish&);
 // By matrices of subgroups.
 bool takes_matrix_convolution(const tosa::View& view);
+bool takes_int8_matrix_convolution(const tosa::View& view);
 MadeList make_matrix_convolution(const Work&, const Node&, const Finish&);
 bool takes_matrix_matmul(const tosa::View& view);
+bool takes_int8_matrix_matmul(const tosa::View& view);
 MadeList make_matrix_matmul(const Work&, const Node&, const Finish&);
 MadeList make_depthwise(const Work&, const Node&, const Finish&);
 MadeList make_quad_depthwise(const Work&, const Node&, const Finish&);

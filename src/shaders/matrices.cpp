@@ -8,20 +8,25 @@ namespace tosaic::shaders {
 using spirv::MatrixUse;
 
 Matrix MatrixVariable::get() const {
-  return {shader_, shader_->emit(Opcode::load, shader_->matrix_type(use_), {pointer_}), use_};
+  return {shader_, shader_->emit(Opcode::load, shader_->matrix_type(use_, of_), {pointer_}), use_, of_};
 }
 void MatrixVariable::set(Matrix value) const { shader_->emit_bare(Opcode::store, {pointer_, value.id}); }
 
-Id Shader::matrix_type(MatrixUse use) {
-  require(spirv::Capability::float16);
+Id Shader::matrix_type(MatrixUse use, MatrixOf of) {
+  const bool f16 = of == MatrixOf::f16;
+  require(f16 ? spirv::Capability::float16 : spirv::Capability::int8);
   require(spirv::Capability::cooperative_matrix, "SPV_KHR_cooperative_matrix");
-  const Id number =
-      use == MatrixUse::sum ? type_of(Kind::real) : global(Opcode::type_float, {8 * storage_size(DType::f16)}, false);
-  const Id side = integer(std::int64_t{matrix_side}).id;
-  return global(
-      Opcode::type_cooperative_matrix,
-      {number, integer(std::int64_t{spirv::scope_subgroup}).id, side, side, integer(static_cast<std::int64_t>(use)).id},
-      false);
+  Id number = type_of(f16 ? Kind::real : Kind::integer);
+  if (use != MatrixUse::sum)
+    number = f16 ? global(Opcode::type_float, {8 * storage_size(DType::f16)}, false)
+                 : global(Opcode::type_int, {8 * storage_size(DType::i8), 0}, false);
+  const std::int64_t side = matrix_side, depth = f16 ? side : 2 * side;
+  const Id rows = integer(use == MatrixUse::right ? depth : side).id,
+           columns = integer(use == MatrixUse::left ? depth : side).id;
+  return global(Opcode::type_cooperative_matrix,
+                {number, integer(std::int64_t{spirv::scope_subgroup}).id, rows, columns,
+                 integer(static_cast<std::int64_t>(use)).id},
+                false);
 }
 
 Value Shader::subgroup() {
@@ -37,11 +42,11 @@ Value Shader::subgroup() {
   return Value{this, subgroup_value_} % integer(std::int64_t{group_size_ / matrix_subgroup});
 }
 
-Matrix Shader::load_matrix(const Shared& memory, Value first, std::uint32_t stride, MatrixUse use, bool by_columns) {
+Matrix Shader::load_matrix(const Shared& memory, Value first, std::uint32_t stride, MatrixUse use, bool by_columns,
+                           MatrixOf of) {
   const Id layout = integer(std::int64_t{by_columns ? spirv::matrix_by_columns : spirv::matrix_by_rows}).id;
-  const Id at = vector_pointer(memory, first);
-  return {this, emit(Opcode::cooperative_matrix_load, matrix_type(use), {at, layout, integer(std::int64_t{stride}).id}),
-          use};
+  const Id at = vector_pointer(memory, first), apart = integer(std::int64_t{stride}).id;
+  return {this, emit(Opcode::cooperative_matrix_load, matrix_type(use, of), {at, layout, apart}), use, of};
 }
 
 void Shader::store_matrix(const Shared& memory, Value first, std::uint32_t stride, Matrix sum) {
@@ -51,25 +56,37 @@ void Shader::store_matrix(const Shared& memory, Value first, std::uint32_t strid
 }
 
 Matrix Shader::multiply_add(Matrix left, Matrix right, Matrix sum) {
-  return {this, emit(Opcode::cooperative_matrix_mul_add, matrix_type(sum.use), {left.id, right.id, sum.id}), sum.use};
+  Words operands{left.id, right.id, sum.id};
+  if (sum.of == MatrixOf::int8) operands.push_back(spirv::all_matrices_signed);
+  return {this, emit(Opcode::cooperative_matrix_mul_add, matrix_type(sum.use, sum.of), std::move(operands)), sum.use,
+          sum.of};
 }
 
 Matrix operator*(Matrix a, Matrix b) {
   Shader& s = *a.shader;
-  return {&s, s.emit(Opcode::f_mul, s.matrix_type(a.use), {a.id, b.id}), a.use};
+  const Opcode opcode = a.of == MatrixOf::f16 ? Opcode::f_mul : Opcode::i_mul;
+  return {&s, s.emit(opcode, s.matrix_type(a.use, a.of), {a.id, b.id}), a.use, a.of};
+}
+Matrix operator+(Matrix a, Matrix b) {
+  Shader& s = *a.shader;
+  const Opcode opcode = a.of == MatrixOf::f16 ? Opcode::f_add : Opcode::i_add;
+  return {&s, s.emit(opcode, s.matrix_type(a.use, a.of), {a.id, b.id}), a.use, a.of};
 }
 
-Matrix Shader::zero_sum() {
-  return {this, emit(Opcode::composite_construct, matrix_type(MatrixUse::sum), {real(0).id}), MatrixUse::sum};
+Matrix Shader::filled_sum(Value number) {
+  const MatrixOf of = number.kind == Kind::real ? MatrixOf::f16 : MatrixOf::int8;
+  const Id type = matrix_type(MatrixUse::sum, of);
+  return {this, emit(Opcode::composite_construct, type, {number.id}), MatrixUse::sum, of};
 }
 
-MatrixVariable Shader::zero_matrix() {
+MatrixVariable Shader::zero_matrix(MatrixOf of) {
   MatrixVariable v;
   v.shader_ = this;
-  const Id type = matrix_type(v.use_);
+  v.of_ = of;
+  const Id type = matrix_type(v.use_, of);
   v.pointer_ = fresh();
   put(variables_, Opcode::variable, {pointer(spirv::storage_function, type), v.pointer_, spirv::storage_function});
-  v.set(zero_sum());
+  v.set(zero_sum(of));
   return v;
 }
 

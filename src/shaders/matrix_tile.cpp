@@ -17,12 +17,16 @@ constexpr MatrixTile of_regions[] = {{64, 16, 64, 2, 1, 2}, {64, 32, 32, 2, 2, 1
 constexpr MatrixTile large[] = {{64, 64, 64, 2, 4, 1, 1, 2}, {64, 96, 64, 2, 2, 1, 2}, {64, 128, 32, 2, 2, 1, 2, 2}};
 
 // Every vector is read by exactly one invocation, and what devices with such matrices share is enough.
-constexpr bool fits(const MatrixTile& t) {
+constexpr bool fits_within(std::uint32_t shared_bytes, const MatrixTile& t) {
   const std::uint32_t team = t.team();
-  return t.rows * t.depth / 8 % team == 0 && t.depth * t.columns / 8 % team == 0 && team % (t.depth / 8) == 0 &&
+  return t.rows * t.deep() % team == 0 && t.columns * t.deep() % team == 0 && team % t.deep() == 0 &&
          t.own_down() * t.down * matrix_side == t.rows && t.own_across() * t.across * matrix_side == t.columns &&
-         t.depth % matrix_side == 0 && t.own_down() % t.passes == 0 && t.shared() * 16 <= 32 * 1024 &&
-         t.invocations() <= 256;
+         t.deep() % 2 == 0 && t.columns % t.unit == 0 && t.own_down() % t.passes == 0 &&
+         std::max(t.shared(false), t.shared(true)) * 16 <= shared_bytes && t.invocations() <= 256;
+}
+constexpr bool fits(const MatrixTile& t) {
+  constexpr std::uint32_t ones = 32;  // the bytes by which integers are summed alone
+  return fits_within(32 << 10, t) && fits_within((40 << 10) - ones, t.of_int8());
 }
 static_assert(std::ranges::all_of(tiles, fits) && std::ranges::all_of(large, fits) &&
               std::ranges::all_of(of_regions, fits));

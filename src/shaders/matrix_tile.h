@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the subgroups of a work group divide a product that they compute by matrices of 16 x 16 halves.
+// How the subgroups of a work group divide a product that they compute by matrices of halves or 8-bit integers.
 #pragma once
 #include "shaders/product_tile.h"
 #include "shaders/shader.h"
@@ -12,27 +12,40 @@ struct MatrixTile {
   std::uint32_t rows, columns, depth, down, across, split;
   std::uint32_t passes = 1;  // in which the sums go through the memory that is shared: some rows in each
   std::uint32_t ahead = 1;   // steps whose factors are on their way from memory at once
+  std::uint32_t unit = 8;    // elements in a vector; a matrix is two vectors deep
+
+  // Of 8-bit integers, as many vectors deep.
+  constexpr MatrixTile of_int8() const {
+    MatrixTile tile = *this;
+    tile.depth *= 2;
+    tile.unit *= 2;
+    return tile;
+  }
 
   constexpr std::uint32_t team() const { return down * across * matrix_subgroup; }
   constexpr std::uint32_t invocations() const { return team() * split; }
   // Matrices of a subgroup.
   constexpr std::uint32_t own_down() const { return rows / down / matrix_side; }
   constexpr std::uint32_t own_across() const { return columns / across / matrix_side; }
-  // Vectors of eight halves that a row of a factor takes: one more than it has, so that reads of several rows do not
-  // wait for each other. Sums are vectors of four.
-  constexpr std::uint32_t left_pitch() const { return depth / 8 + 1; }
-  constexpr std::uint32_t right_pitch() const { return columns / 8 + 1; }
+  constexpr std::uint32_t deep() const { return depth / unit; }  // vectors
+  constexpr std::uint32_t wide() const { return columns / unit; }
+  // Vectors that a row of a factor takes, or a column of the right one where it lies so: one more than it has, so that
+  // reads of several rows do not wait for each other. Sums are vectors of four.
+  constexpr std::uint32_t left_pitch() const { return deep() + 1; }
+  constexpr std::uint32_t right_pitch(bool by_columns) const { return by_columns ? deep() + 1 : wide() + 1; }
   constexpr std::uint32_t sum_pitch() const { return columns / 4 + 1; }
   constexpr std::uint32_t left() const { return rows * left_pitch(); }
-  constexpr std::uint32_t right() const { return depth * right_pitch(); }
-  constexpr std::uint32_t shared() const {
-    const std::uint32_t factors = left() + right(), sums = rows / passes * sum_pitch();
+  constexpr std::uint32_t right(bool by_columns) const {
+    return (by_columns ? columns : depth) * right_pitch(by_columns);
+  }
+  constexpr std::uint32_t shared(bool by_columns) const {
+    const std::uint32_t factors = left() + right(by_columns), sums = rows / passes * sum_pitch();
     return split * (factors > sums ? factors : sums);
   }
 
   // Of vectors, that an invocation reads at each step.
-  constexpr std::uint32_t left_reads() const { return rows * depth / 8 / team(); }
-  constexpr std::uint32_t right_reads() const { return depth * columns / 8 / team(); }
+  constexpr std::uint32_t left_reads() const { return rows * deep() / team(); }
+  constexpr std::uint32_t right_reads() const { return columns * deep() / team(); }
 };
 
 // For a product of one batch, by weights; and for one of some batches.

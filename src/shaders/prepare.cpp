@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "ir/rewriter.h"
 #include "ir/tosa_operators.h"
 #include "plan/expression.h"
 #include "plan/uses.h"
@@ -194,11 +195,48 @@ void view_sums_first(Graph& graph) {
   replacing.finish();
 }
 
+// Of a convolution whose windows lie side by side along the lines of an image of few channels, as the patches of a
+// vision transformer do: pixels in a line of a window. nullopt: another one.
+std::optional<std::int64_t> line_of_patch(const tosa::View& view) {
+  if (view.node().op != tosa::op::conv2d || view.constant(1).null() || !view.in(0).shape.is_static() ||
+      !view.out().shape.is_static())
+    return std::nullopt;
+  const Shape& in = view.in(0).shape;
+  const std::int64_t line = view.in(1).shape.size(2), channels = in.size(3);
+  const auto pad = view.ints("pad");
+  const bool side_by_side = view.ints("stride")[1] == line && pad[2] == 0 && pad[3] == 0 &&
+                            view.ints("dilation")[1] == 1 && in.size(2) == view.out().shape.size(2) * line;
+  return side_by_side && channels % 4 != 0 && line * channels % 4 == 0 ? std::optional(line) : std::nullopt;
+}
+
+// Such a line becomes the channels of one pixel: kernels read four to sixteen channels at once.
+void widen_pixels(Graph& graph) {
+  Rewriter rewriter(graph);
+  rewriter.each([&](Node& node) {
+    const tosa::View view(graph, node);
+    if (const auto line = line_of_patch(view)) {
+      const std::vector<std::int64_t> stride{view.ints("stride")[0], 1};
+      const auto widen = [&](ValueId v, std::int64_t pixels) {
+        const TensorType& type = graph[v].type;
+        const auto sizes = type.shape.sizes();
+        return TensorType{type.dtype, Shape{sizes[0], sizes[1], sizes[2] / pixels, sizes[3] * pixels}, {}};
+      };
+      const ValueId image = node.inputs[0], weight = node.inputs[1];
+      node.inputs[0] = graph.add_value(graph[image].name + ".lines", widen(image, *line));
+      node.inputs[1] = graph.add_value(graph[weight].name + ".lines", widen(weight, *line), graph[weight].constant);
+      node.attrs.set("stride", stride);
+      rewriter.keep(reshape(graph, image, node.inputs[0], node.loc));
+    }
+    rewriter.keep(std::move(node));
+  });
+}
+
 }  // namespace
 
 Graph prepared(const Graph& graph) {
   std::optional<Graph> raised = raise_quantised(graph);
   Graph made = raised ? *std::move(raised) : graph;
+  widen_pixels(made);
   scale_channels(made);
   view_sums_first(made);
   return made;

@@ -267,7 +267,8 @@ MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish
   Fetched right(s, factor, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
   left.bind(node.inputs[0]);
   const Bytes& weights = view.constant(1);
-  right.bind(packed_weights(weights, factor, columns, 1, elements));
+  right.bind(dots ? packed_columns(weights, columns, channels, 16)
+                  : packed_weights(weights, factor, columns, 1, elements));
   Windows windows(s, {}, s.param(channels), s.integer(0), left);
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) {
     const FusedDepthwise::Window at = fused_windows.place(product.left_row(i));
@@ -275,7 +276,8 @@ MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish
   }
   Sides sides{windows,       left,         right,
               all_depth,     s.integer(0), all_columns,
-              all_depth * 4, s.integer(0), right.pitch(all_columns)};
+              all_depth * 4, s.integer(0), dots ? all_depth : right.pitch(all_columns),
+              dots};
   if (dots) sides.begin = Begin{s.constant(DType::i32, sum_int8(weights, columns), true), s.integer(0) - *in_zero};
   fused_windows.prepare();
   const std::int64_t steps = tiles_along(depth, tile.depth / 4 * tile.split).value();
@@ -322,14 +324,17 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
     for (std::size_t i = 0; i < spatial; ++i)
       axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i)), true));
   const Bytes& weights = view.constant(1);
-  right.bind(packed_weights(weights, factor, columns, taps, elements));
+  right.bind(dots ? packed_columns(weights, columns * taps, channels, 16)
+                  : packed_weights(weights, factor, columns, taps, elements));
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
   Windows windows(s, std::move(axes), s.param(channels), all_rows, left, std::move(pixels_apart));
   const Value tiles_across = s.param(across);
   const Value first_row = group / tiles_across * tile.rows, first_column = group % tiles_across * tile.columns;
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
-  Sides sides{
-      windows, left, right, all_depth, all_rows, all_columns, all_depth * 4, s.integer(0), right.pitch(all_columns)};
+  Sides sides{windows,       left,         right,
+              all_depth,     all_rows,     all_columns,
+              all_depth * 4, s.integer(0), dots ? all_depth : right.pitch(all_columns),
+              dots};
   const bool even =
       is_worth_more_modules(tile) && depth * 4 % (tile.depth * tile.split) == 0 && steps % split.parts == 0;
   sides.even_rows = even && plain && left.is_whole();

@@ -95,12 +95,15 @@ struct Shared {
   Kind kind = Kind::real;
 };
 
-// 16 x 16 numbers that the invocations of a subgroup have together (matrices.cpp): halves as factors, reals as sums.
+// Numbers that the invocations of a subgroup have together (matrices.cpp). Sums are 16 x 16, of 16 rows by 16 columns:
+// halves, 16 deep, which are summed as reals, or 8-bit integers, 32 deep, as integers.
 inline constexpr std::uint32_t matrix_side = 16, matrix_subgroup = 32;
+enum class MatrixOf : std::uint8_t { f16, int8 };
 struct Matrix {
   Shader* shader = nullptr;
   Id id = 0;
   spirv::MatrixUse use = spirv::MatrixUse::sum;
+  MatrixOf of = MatrixOf::f16;
 };
 class MatrixVariable {
  public:
@@ -112,6 +115,7 @@ class MatrixVariable {
   Shader* shader_ = nullptr;
   Id pointer_ = 0;
   spirv::MatrixUse use_ = spirv::MatrixUse::sum;
+  MatrixOf of_ = MatrixOf::f16;
 };
 
 class Shader : protected spirv::Module {
@@ -198,17 +202,18 @@ class Shader : protected spirv::Module {
 
   // ---- matrices of subgroups, of which a group has group size / 32. Not where only some invocations come.
   Value subgroup();  // the subgroup's number in its group
-  // Rows of a matrix begin `stride` vectors apart, the first one at vector `first`; or columns do.
+  // Rows of a matrix begin `stride` vectors apart, the first one at vector `first`; or columns do. 0: all are the same.
   Matrix load_matrix(const Shared& memory, Value first, std::uint32_t stride, spirv::MatrixUse use,
-                     bool by_columns = false);
+                     bool by_columns = false, MatrixOf of = MatrixOf::f16);
   void store_matrix(const Shared& memory, Value first, std::uint32_t stride, Matrix sum);
   // Whose columns are all the same sixteen numbers, from vector `first` on.
   Matrix load_column(const Shared& memory, Value first) {
     return load_matrix(memory, first, 0, spirv::MatrixUse::sum, true);
   }
   Matrix multiply_add(Matrix left, Matrix right, Matrix sum);
-  Matrix zero_sum();
-  MatrixVariable zero_matrix();
+  Matrix filled_sum(Value number);  // of reals or integers
+  Matrix zero_sum(MatrixOf of = MatrixOf::f16) { return filled_sum(of == MatrixOf::f16 ? real(0) : integer(0)); }
+  MatrixVariable zero_matrix(MatrixOf of = MatrixOf::f16);
 
  private:
   friend class Variable;
@@ -217,6 +222,7 @@ class Shader : protected spirv::Module {
   friend Vector operator+(Vector a, Vector b);
   friend Vector operator*(Vector a, Value b);
   friend Matrix operator*(Matrix a, Matrix b);
+  friend Matrix operator+(Matrix a, Matrix b);
   friend Value lane(Vector v, Word which);
   Id type_of(Kind kind);
   Id pointer(Word storage, Id type) { return global(Opcode::type_pointer, {storage, type}, false); }
@@ -235,7 +241,7 @@ class Shader : protected spirv::Module {
   Id glsl();
   Id index_pointer(const Buffer& buffer, Value index, Word member);
   Id built_in(Word which);
-  Id matrix_type(spirv::MatrixUse use);
+  Id matrix_type(spirv::MatrixUse use, MatrixOf of);
   Id vector_pointer(const Shared& memory, Value which);
   Id vector4(Kind kind) { return global(Opcode::type_vector, {type_of(kind), 4}, false); }
 
@@ -298,8 +304,9 @@ Vector operator+(Vector a, Vector b);
 Vector operator*(Vector a, Value b);  // each part by it
 Value lane(Vector v, Word which);
 
-// ---- matrices of sums
-Matrix operator*(Matrix a, Matrix b);  // element by element
+// ---- matrices of sums, element by element
+Matrix operator*(Matrix a, Matrix b);
+Matrix operator+(Matrix a, Matrix b);
 
 // ---- narrow floats, rounded to nearest even whatever the device does
 Value narrow_bits(Value real, DType type);   // f16, bf16 or one of 8 bits

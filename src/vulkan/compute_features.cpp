@@ -9,7 +9,8 @@ namespace tosaic::vulkan {
 namespace {
 
 constexpr const char* matrix_extension = "VK_KHR_cooperative_matrix";
-constexpr std::uint32_t side = 16, subgroup_size = 32, of_f16 = 0, of_f32 = 1, scope_subgroup = 3;
+constexpr std::uint32_t side = 16, subgroup_size = 32, of_f16 = 0, of_f32 = 1, of_i8 = 3, of_i32 = 5,
+                        scope_subgroup = 3;
 
 }  // namespace
 
@@ -50,14 +51,16 @@ ComputeFeatureChain::ComputeFeatureChain(VkPhysicalDevice device) {
     find_floats(device);
     extensions_.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
   }
-  found_.matrices = knows_matrices && numbers_.shaderFloat16 && matrices_.matrices && has_matrices(device);
-  if (found_.matrices) {
+  if (knows_matrices && matrices_.matrices) find_matrices(device);
+  if (found_.matrices || found_.int8_matrices) {
     extensions_.push_back(matrix_extension);
     extensions_.push_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
   } else if (knows_matrices) {
     storage_16_.pNext = numbers_.pNext;
   }
-  numbers_.shaderInt8 = matrices_.robust = VK_FALSE;
+  numbers_.shaderFloat16 = found_.matrices;
+  numbers_.shaderInt8 = found_.int8_matrices;
+  matrices_.robust = VK_FALSE;
 
   storage_8_.uniformAndStorageBuffer8BitAccess = storage_8_.storagePushConstant8 = VK_FALSE;
 
@@ -99,21 +102,26 @@ void ComputeFeatureChain::find_floats(VkPhysicalDevice device) {
                       floats.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
 }
 
-// Those of 16 x 16 halves, summed in 32 bits, in subgroups that always have 32 invocations.
-bool ComputeFeatureChain::has_matrices(VkPhysicalDevice device) const {
+// In subgroups that always have 32 invocations: of halves, 16 deep, and of 8-bit integers, 32 deep, with sums of 16 x
+// 16 in 32 bits.
+void ComputeFeatureChain::find_matrices(VkPhysicalDevice device) {
   using List = VkResult(VKAPI_PTR*)(VkPhysicalDevice, std::uint32_t*, MatrixProperties*);
   const auto list = reinterpret_cast<List>(
       vkGetInstanceProcAddr(volkGetLoadedInstance(), "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
   std::uint32_t count = 0;
   if (!list || !subgroups_are_fixed_ || found_.subgroup_size != subgroup_size ||
       list(device, &count, nullptr) != VK_SUCCESS)
-    return false;
+    return;
   std::vector<MatrixProperties> all(count);
-  if (list(device, &count, all.data()) != VK_SUCCESS) return false;
-  return std::ranges::any_of(all, [](const MatrixProperties& m) {
-    return m.rows == side && m.columns == side && m.depth == side && m.left == of_f16 && m.right == of_f16 &&
-           m.sum == of_f32 && m.result == of_f32 && m.scope == scope_subgroup;
-  });
+  if (list(device, &count, all.data()) != VK_SUCCESS) return;
+  const auto has = [&](std::uint32_t depth, std::uint32_t factor, std::uint32_t sum) {
+    return std::ranges::any_of(all, [&](const MatrixProperties& m) {
+      return m.rows == side && m.columns == side && m.depth == depth && m.left == factor && m.right == factor &&
+             m.sum == sum && m.result == sum && m.saturates == VK_FALSE && m.scope == scope_subgroup;
+    });
+  };
+  found_.matrices = numbers_.shaderFloat16 && has(side, of_f16, of_f32);
+  found_.int8_matrices = numbers_.shaderInt8 && has(2 * side, of_i8, of_i32);
 }
 
 }  // namespace tosaic::vulkan

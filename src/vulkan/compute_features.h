@@ -20,7 +20,7 @@ struct MatrixProperties {
   std::uint32_t type = 1000506001;
   void* next = nullptr;
   std::uint32_t rows = 0, columns = 0, depth = 0;
-  std::uint32_t left = 0, right = 0, sum = 0, result = 0;  // numbers: 0: f16, 1: f32
+  std::uint32_t left = 0, right = 0, sum = 0, result = 0;  // numbers: 0: f16, 1: f32, 3: i8, 5: i32
   VkBool32 saturates = VK_FALSE;
   std::uint32_t scope = 0;
 };
@@ -38,7 +38,7 @@ class ComputeFeatureChain {
  private:
   void find_properties(VkPhysicalDevice device, bool knows_sizes);
   void find_floats(VkPhysicalDevice device);
-  bool has_matrices(VkPhysicalDevice device) const;
+  void find_matrices(VkPhysicalDevice device);
 
   VkPhysicalDeviceFeatures2 core_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   VkPhysicalDevice16BitStorageFeatures storage_16_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};

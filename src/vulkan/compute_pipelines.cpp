@@ -27,6 +27,8 @@ Status Pipelines::check(const vulkan_program::Tier& tier) {
       return error("vulkan.feature", fmt::format("{} has no shuffles in subgroups", device_->description()));
     if (i.matrices && !device_->traits().matrices)
       return error("vulkan.feature", fmt::format("{} has no matrices of f16", device_->description()));
+    if (i.int8_matrices && !device_->traits().int8_matrices)
+      return error("vulkan.feature", fmt::format("{} has no matrices of 8-bit integers", device_->description()));
     if (i.dots && !device_->traits().dots)
       return error("vulkan.feature", fmt::format("{} has no dot products of 8-bit integers", device_->description()));
     for (const spirv::ShaderBinding& b : i.bindings) {

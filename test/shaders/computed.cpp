@@ -90,4 +90,32 @@ void expect_of_every_tier(const Net& net, const Tolerance& tolerance, const std:
   if (!without_vulkan()) expect_on_device(net, tolerance, what, precision);
 }
 
+void expect_matrices(const Net& net, vulkan_program::TierId tier, const Tolerance& tolerance, bool matrices,
+                     shaders::Precision precision) {
+  const auto wanted = interp::run(net.graph, net.inputs);
+  ASSERT_TRUE(wanted.ok()) << wanted.error().message;
+  Computed computed(compiled(net.graph, {&tier, 1}, precision));
+  EXPECT_EQ(computed.has_matrices(), matrices);
+  ASSERT_NO_FATAL_FAILURE(computed.run(net.inputs));
+  const std::string which = "tier " + std::string(row_of(tier).name) + ", output ";
+  for (std::size_t i = 0; i < wanted->size(); ++i)
+    expect_same(computed.output(i), (*wanted)[i], tolerance, which + std::to_string(i));
+}
+
+std::string said_of_changed(const vulkan_program::Tier& tier,
+                            const std::function<bool(spirv::Opcode op, Word* operands)>& change) {
+  std::string said = "nothing was changed";
+  for (const Bytes& m : tier.modules) {
+    if (!spirv::check_shader(m.as<Word>())->matrices) continue;
+    std::vector<Word> words(m.as<Word>().begin(), m.as<Word>().end());
+    for (std::size_t at = 5; at < words.size(); at += words[at] >> 16)
+      if (change(static_cast<spirv::Opcode>(words[at] & 0xffff), &words[at] + 1)) {
+        const auto checked = spirv::check_shader(words);
+        said = checked.ok() ? "it passes" : checked.error().message;
+        break;
+      }
+  }
+  return said;
+}
+
 }  // namespace tosaic::test

@@ -3,6 +3,9 @@
 // asked, as each of them answers in its own way, is seen here: two invocations that store different numbers in one
 // place, and what SPIR-V does not define.
 #pragma once
+#include <functional>
+
+#include "formats/spirv/spirv.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {
@@ -28,5 +31,13 @@ class Computed {
 // Every tier computes what the interpreter does, here and on the device.
 void expect_of_every_tier(const Net& net, const Tolerance& tolerance, const std::string& what,
                           shaders::Precision precision = shaders::Precision::fp32);
+
+// The tier computes what the interpreter does, by matrices of subgroups or not.
+void expect_matrices(const Net& net, vulkan_program::TierId tier, const Tolerance& tolerance, bool matrices,
+                     shaders::Precision precision = shaders::Precision::fp32);
+// What check_shader says of the modules with matrices, in each of which the first instruction is changed that `change`
+// says it has changed.
+std::string said_of_changed(const vulkan_program::Tier& tier,
+                            const std::function<bool(spirv::Opcode op, spirv::Word* operands)>& change);
 
 }  // namespace tosaic::test

@@ -177,10 +177,8 @@ ValueId int8_gemm(Search& s) {
   return rows_by(s, x, quantised_table(s, columns, depth), depth, columns);
 }
 
-ValueId make_conv2d(Search& s) {
+ValueId conv2d_of(Search& s, bool linear, std::int64_t channels) {
   Net& net = s.net;
-  const bool linear = s.coin();
-  const std::int64_t channels = linear && s.coin() ? 64 * s.integer(1, 5) : s.coin() ? 4 * s.integer(1, 4) : s.size();
   const std::int64_t out = s.size();
   const std::int64_t side = linear ? 1 : 3, pad = side / 2;
   const ValueId x = s.input({s.integer(1, 2), linear ? 1 : s.integer(1, 6), s.coin() ? 2 : s.size(), channels});
@@ -188,8 +186,13 @@ ValueId make_conv2d(Search& s) {
                   steps({pad, pad, pad, pad}, {1, 1}, s.sums()));
 }
 
-ValueId make_conv3d(Search& s) {
-  const std::int64_t channels = s.coin() ? 4 * s.integer(1, 3) : s.size(), out = s.size();
+ValueId make_conv2d(Search& s) {
+  const bool linear = s.coin();
+  return conv2d_of(s, linear, linear && s.coin() ? 64 * s.integer(1, 5) : s.coin() ? 4 * s.integer(1, 4) : s.size());
+}
+
+ValueId make_conv3d(Search& s, std::int64_t channels) {
+  const std::int64_t out = s.size();
   const ValueId x = s.input({1, s.integer(1, 3), s.integer(1, 4), s.integer(1, 5), channels});
   return s.net.node("conv3d", {x, s.weight({out, 1, 2, 3, channels}), s.bias(out), s.zero_point(), s.net.zero(s.type)},
                     {{"pad", Sizes{0, 0, 0, 1, 1, 1}},
@@ -230,9 +233,9 @@ ValueId make_transposed(Search& s) {
                      {"local_bound", false}});
 }
 
-ValueId make_matmul(Search& s) {
+ValueId make_matmul(Search& s, std::int64_t unit) {
   Net& net = s.net;
-  const std::int64_t depth = s.size(), columns = s.size();
+  const std::int64_t depth = unit * s.size(), columns = unit * s.size();
   const std::int64_t batches = s.size(), rows = s.size();
   return net.node(
       "matmul", {s.input({batches, rows, depth}), s.input({batches, depth, columns}), s.zero_point(), s.zero_point()});
@@ -345,10 +348,10 @@ constexpr Maker makers[] = {
     {"conv2d", make_before_depthwise},
     {"scaled_product", quantised_rows},
     {"scaled_product", int8_gemm},
-    {"conv3d", make_conv3d},
+    {"conv3d", [](Search& s) { return make_conv3d(s, s.coin() ? 4 * s.integer(1, 3) : s.size()); }},
     {"depthwise_conv2d", make_depthwise},
     {"gather", make_gather},
-    {"matmul", make_matmul},
+    {"matmul", [](Search& s) { return make_matmul(s, 1); }},
     {"scaled_product", [](Search& s) { return make_quantised_matmul(s, false); }},
     {"scaled_product", [](Search& s) { return make_quantised_matmul(s, true); }},
     {"max_pool2d", [](Search& s) { return pooled(s, false); }},
@@ -363,6 +366,9 @@ constexpr Maker makers[] = {
     {"transpose_conv2d", make_transposed},
     {"matmul", int8_matmul},
     {"scaled_gather", quantised_gather},
+    {"matmul", [](Search& s) { return make_matmul(s, 4); }},
+    {"conv2d", [](Search& s) { return conv2d_of(s, s.coin(), 128); }},
+    {"conv3d", [](Search& s) { return make_conv3d(s, 24); }},
 };
 
 // Rows that would be asked first for a node of the program.

@@ -4,7 +4,7 @@
 #include "shaders/images.h"
 
 #include "ir/tosa_operators.h"
-#include "shaders/on_device.h"
+#include "shaders/computed.h"
 
 namespace tosaic::test {
 namespace {
@@ -104,6 +104,21 @@ TEST_F(Images, StoredWhereTheyGo) {
   }
   EXPECT_EQ(compiled(net.graph, base).tiers.at(0).dispatches.size(), 5u);
   expect_on_device(net, {2e-5, 2e-5});
+}
+
+// Of few channels, whose lines are read as if they were channels: of floats from where the image was as well.
+TEST_F(Images, Patches) {
+  for (const DType type : {DType::f32, DType::f16, DType::i8}) {
+    const bool real = is_float(type);
+    Net net(7);
+    const ValueId planes = net.input(type, {2, 3, 12, 20}, real ? -1 : -128, real ? 1 : 127),
+                  image = net.node("transpose", {planes}, {{"perms", Sizes{0, 2, 3, 1}}});
+    const ValueId sums = plain(net, image, 24, {6, 4}, {0, 0, 0, 0}, {6, 4});
+    net.output(real ? net.node("tanh", {sums}) : net.rescale(sums, DType::i8, 38, 44, true, 0, 3));
+    // Above and below, patches may reach beyond the image.
+    net.output(plain(net, image, 8, {5, 4}, {1, 2, 0, 0}, {5, 4}));
+    expect_of_every_tier(net, {type == DType::f16 ? 1e-2 : 1e-4, 1e-3}, std::string(name_of(type)));
+  }
 }
 
 }  // namespace

@@ -17,13 +17,7 @@ constexpr vulkan_program::TierId coopmat[] = {vulkan_program::TierId::coopmat};
 
 void expect_computed(const Net& net, const Tolerance& tolerance, bool matrices,
                      shaders::Precision precision = shaders::Precision::fp32) {
-  const auto wanted = interp::run(net.graph, net.inputs);
-  ASSERT_TRUE(wanted.ok()) << wanted.error().message;
-  Computed computed(compiled(net.graph, coopmat, precision));
-  EXPECT_EQ(computed.has_matrices(), matrices);
-  ASSERT_NO_FATAL_FAILURE(computed.run(net.inputs));
-  for (std::size_t i = 0; i < wanted->size(); ++i)
-    expect_same(computed.output(i), (*wanted)[i], tolerance, "tier coopmat, output " + std::to_string(i));
+  expect_matrices(net, coopmat[0], tolerance, matrices, precision);
 }
 
 TEST(Matrices, Products) {
@@ -79,8 +73,8 @@ TEST(Matrices, OfFloatsOnlyWhereAskedFor) {
   expect_computed(net, {2e-5, 2e-5}, false);
   expect_computed(net, {1e-2, 1e-2}, true, shaders::Precision::fp16);
   // Where there are none, the tier is that of other devices.
-  EXPECT_EQ(compiled(net.graph, every_tier()).tiers.size(), every_tier().size() - 2);
-  EXPECT_EQ(compiled(net.graph, every_tier(), shaders::Precision::fp16).tiers.size(), every_tier().size() - 1);
+  EXPECT_EQ(compiled(net.graph, every_tier()).tiers.size(), every_tier().size() - 3);
+  EXPECT_EQ(compiled(net.graph, every_tier(), shaders::Precision::fp16).tiers.size(), every_tier().size() - 2);
 }
 
 TEST(Matrices, DepthwiseBehindPlain) {
@@ -139,7 +133,7 @@ TEST(Matrices, AttentionIsOneDispatch) {
     SCOPED_TRACE(std::to_string(heads.places) + " places, width " + std::to_string(heads.width));
     Net net(11);
     net.output(attended(net, heads));
-    const auto& dispatches = compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches;
+    const auto dispatches = compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches;
     EXPECT_EQ(dispatches.size(), 3u);  // floor, attention, the end
     expect_computed(net, {2e-3, 2e-3}, true, shaders::Precision::fp16);
   }
@@ -160,7 +154,7 @@ TEST(Matrices, AttentionReadsQueriesBeforeTheyAreScaled) {
   const ValueId q = part({0, 2, 1, 3}, 0.125), k = part({0, 2, 3, 1}, 1), v = part({0, 2, 1, 3}, 1);
   net.output(
       net.node("abs", {net.node("matmul", {softmax(net, net.node("matmul", {q, k, none, none})), v, none, none})}));
-  const auto& dispatches = compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches;
+  const auto dispatches = compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches;
   EXPECT_EQ(std::ranges::count(dispatches, "attention", &vulkan_program::Dispatch::kernel), 1);
   expect_computed(net, {1e-2, 1e-2}, true, shaders::Precision::fp16);
 }
@@ -173,26 +167,15 @@ TEST(Matrices, AttentionThatIsSeen) {
   };
   Net net(12);
   net.output(attended(net, {40, 1, 16, 2, 0.5, seen}));
-  const auto& dispatches = compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches;
+  const auto dispatches = compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches;
   EXPECT_EQ(std::ranges::count(dispatches, "attention", &vulkan_program::Dispatch::kernel), 0);
   expect_computed(net, {4e-3, 4e-3}, true, shaders::Precision::fp16);
 }
 
-// The module of a product, in which `change` has changed an instruction.
+// Of the module of a product, in which `change` has changed an instruction.
 std::string said_of(const std::function<bool(Opcode op, Word* operands)>& change) {
   static const vulkan_program::Program program = compiled(layer(8, 16, 17, 1, 1, DType::f16).graph, coopmat);
-  std::string said = "nothing was changed";
-  for (const Bytes& m : program.tiers.at(0).modules) {
-    if (!spirv::check_shader(m.as<Word>())->matrices) continue;
-    std::vector<Word> words(m.as<Word>().begin(), m.as<Word>().end());
-    for (std::size_t at = 5; at < words.size(); at += words[at] >> 16)
-      if (change(static_cast<Opcode>(words[at] & 0xffff), &words[at] + 1)) {
-        const auto checked = spirv::check_shader(words);
-        said = checked.ok() ? "it passes" : checked.error().message;
-        break;
-      }
-  }
-  return said;
+  return said_of_changed(program.tiers.at(0), change);
 }
 
 TEST(Matrices, LiesAreFound) {

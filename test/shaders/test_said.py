@@ -75,7 +75,8 @@ def test_the_list_of_devices(tosaic):
         if not device["shaders"]:
             continue
         assert "base" in device["tiers"] and f"(tiers {', '.join(device['tiers'])})" in block
-        assert sorted([*device["tiers"], *device["lacks"]]) == ["base", "coopmat", "cpu", "dot"]
-        assert re.findall(r"no tier (\w+): it lacks (.+)", block) == list(device["lacks"].items())
+        assert sorted([*device["tiers"], *device["lacks"]]) == ["base", "coopmat", "coopmat-int8", "cpu", "dot"]
+        assert re.findall(r"no tier (\S+): it lacks (.+)", block) == list(device["lacks"].items())
         if device["kind"] == "cpu" and "llvmpipe" in device["name"]:
             assert "VK_KHR_cooperative_matrix" in device["lacks"]["coopmat"]
+            assert "16x16x32 of 8-bit integers" in device["lacks"]["coopmat-int8"]

@@ -60,7 +60,7 @@ Net product(DType dtype, std::int64_t rows, std::int64_t depth, std::int64_t col
 
 // Large enough for every row of the tables of tiles: nothing of this is run.
 TEST(TierLimits, ProductsOfEverySize) {
-  for (DType dtype : {DType::f32, DType::f16})
+  for (DType dtype : {DType::f32, DType::f16, DType::i8})
     for (std::int64_t rows : {1, 16, 200, 1024})
       for (std::int64_t depth : {40, 256, 1024})
         for (std::int64_t columns : {8, 64, 96, 1024})
@@ -72,20 +72,20 @@ TEST(TierLimits, ProductsOfEverySize) {
 
 // The check of the check: a tier that asks for more than another one's row allows is found.
 TEST(TierLimits, TheLargestAreWhatRowsSay) {
-  Asked most[4];
+  std::vector<Asked> most(every_tier().size());
   for (TierId tier : every_tier())
     for (std::int64_t size : {64, 512, 2048}) {
       const Net net = product(tier == TierId::coopmat ? DType::f16 : DType::f32, size, 256, size);
       const auto program = shaders::compile(net.graph, {&tier, 1});
       ASSERT_TRUE(program.ok());
       const Asked asked = asked_of(program->tiers.at(0));
-      Asked& known = most[static_cast<int>(tier)];
+      Asked& known = most.at(static_cast<std::size_t>(tier));
       known.invocations = std::max(known.invocations, asked.invocations);
       known.shared_bytes = std::max(known.shared_bytes, asked.shared_bytes);
     }
-  EXPECT_GT(most[static_cast<int>(TierId::coopmat)].shared_bytes, row_of(TierId::base).most_shared_bytes);
-  EXPECT_GT(most[static_cast<int>(TierId::base)].shared_bytes, row_of(TierId::base).most_shared_bytes / 2);
-  EXPECT_EQ(most[static_cast<int>(TierId::base)].invocations, row_of(TierId::base).most_invocations);
+  EXPECT_GT(most.at(static_cast<std::size_t>(TierId::coopmat)).shared_bytes, row_of(TierId::base).most_shared_bytes);
+  EXPECT_GT(most.at(static_cast<std::size_t>(TierId::base)).shared_bytes, row_of(TierId::base).most_shared_bytes / 2);
+  EXPECT_EQ(most.at(static_cast<std::size_t>(TierId::base)).invocations, row_of(TierId::base).most_invocations);
 }
 
 // ---- devices that have less

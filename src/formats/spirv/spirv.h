@@ -157,6 +157,8 @@ inline constexpr Word packed_4x8 = 0;
 // What a cooperative matrix is for, and how it lies in memory.
 enum class MatrixUse : Word { left = 0, right = 1, sum = 2 };
 inline constexpr Word matrix_by_rows = 0, matrix_by_columns = 1;
+// The last operand of a product of integer matrices: both factors, the sum and the result are signed.
+inline constexpr Word all_matrices_signed = 0xf;
 
 // Of compute shaders: how they are called, where their variables are, and what a barrier or a shuffle reaches.
 inline constexpr Word memory_glsl450 = 1, model_compute = 5, mode_local_size = 17;

@@ -11,17 +11,25 @@ std::string_view needs_dots(const DeviceTraits& d) {
   return d.dots ? "" : "VK_KHR_shader_integer_dot_product, of 8-bit integers in 32-bit words";
 }
 
+std::string_view needs_matrices(const DeviceTraits& d) {
+  if (!d.matrices || !d.storage_16) return "VK_KHR_cooperative_matrix with 16x16x16 of f16, in subgroups of 32";
+  return needs_dots(d);
+}
+
+bool is_gpu(const DeviceTraits& d) { return !d.is_cpu; }
+
 constexpr TierRow rows[] = {
     {TierId::cpu, "cpu", "CPU devices such as lavapipe", [](const DeviceTraits& d) { return d.is_cpu; },
      [](const DeviceTraits& d) -> std::string_view {
        return d.subgroup_size == 8 && d.shuffles ? "" : "subgroups of 8 invocations that shuffle";
      }},
-    {TierId::coopmat, "coopmat", "GPUs that multiply matrices of f16", [](const DeviceTraits& d) { return !d.is_cpu; },
+    {TierId::coopmat_int8, "coopmat-int8", "GPUs that multiply matrices of f16 and of 8-bit integers", is_gpu,
      [](const DeviceTraits& d) -> std::string_view {
-       if (!d.matrices || !d.storage_16) return "VK_KHR_cooperative_matrix with 16x16x16 of f16, in subgroups of 32";
-       return needs_dots(d);
+       if (!d.int8_matrices) return "VK_KHR_cooperative_matrix with 16x16x32 of 8-bit integers, in subgroups of 32";
+       return needs_matrices(d);
      },
-     256, 32 << 10},
+     256, 40 << 10},
+    {TierId::coopmat, "coopmat", "GPUs that multiply matrices of f16", is_gpu, needs_matrices, 256, 32 << 10},
     {TierId::dot, "dot", "GPUs that multiply four 8-bit integers at once",
      [](const DeviceTraits& d) { return !d.is_cpu && d.fast_dots; }, needs_dots},
     {TierId::base, "base", "any device with Vulkan 1.1", [](const DeviceTraits&) { return true; },

@@ -11,7 +11,7 @@
 namespace tosaic::vulkan_program {
 
 // Rows of the table, best first.
-enum class TierId : std::uint8_t { cpu, coopmat, dot, base };
+enum class TierId : std::uint8_t { cpu, coopmat_int8, coopmat, dot, base };
 
 // What of a device decides about tiers.
 struct DeviceTraits {
@@ -21,6 +21,8 @@ struct DeviceTraits {
   bool shuffles = false;  // among the invocations of a subgroup
   // Matrices of 16 x 16 halves, summed in 32 bits, that subgroups of 32 invocations have together.
   bool matrices = false;
+  // The same of 16 x 32 by 32 x 16 signed 8-bit integers.
+  bool int8_matrices = false;
   // Of four 8-bit quantised values in a word with four others; in one instruction.
   bool dots = false, fast_dots = false;
 };

@@ -35,7 +35,8 @@ void CheckedGlobals::globals() {
         break;
       case Opcode::type_int:
         length(3);
-        need(o[2] == 0 && (o[1] == 32 || (o[1] == 8 && may_store_8_) || (o[1] == 16 && may_store_16_)),
+        need(o[2] == 0 && (o[1] == 32 || (o[1] == 8 && (may_store_8_ || result_.int8_matrices)) ||
+                           (o[1] == 16 && may_store_16_)),
              "an integer type that our shaders do not have");
         add_type(o[0], {Type::integer, o[1]});
         break;
@@ -64,7 +65,7 @@ void CheckedGlobals::globals() {
         break;
       case Opcode::type_runtime_array:
         length(2);
-        need(bytes_of(o[1]) > 0 && !is(o[1], Type::real, 16), "an array whose elements are no scalars");
+        need(is_stored(o[1]), "an array whose elements are no scalars");
         add_type(o[0], {Type::runtime_array, 0, {o[1]}});
         break;
       case Opcode::type_struct: structure(o); break;
@@ -96,6 +97,11 @@ void CheckedGlobals::globals() {
   }
 }
 
+// Can elements of buffers be so? Some numbers are only in matrices.
+bool CheckedGlobals::is_stored(Id t) const {
+  return bytes_of(t) > 0 && !is(t, Type::real, 16) && (may_store_8_ || !is(t, Type::integer, 8));
+}
+
 // A uniform texel buffer, whose format the binding says.
 void CheckedGlobals::image(std::span<const Word> o) {
   constexpr Word buffer_of_unknown_format[] = {5, 0, 0, 0, 1, 0};
@@ -124,7 +130,7 @@ void CheckedGlobals::pointer(std::span<const Word> o) {
   need(o.size() == 3, "an instruction of another length");
   const Type& target = type(o[2]);
   const bool block = target.kind == Type::structure && target.of.size() == 1;
-  const bool number = bytes_of(o[2]) > 0 && !is(o[2], Type::real, 16);
+  const bool number = is_stored(o[2]);
   const bool word = is_word(o[2]);
   bool fits = false;
   switch (o[1]) {

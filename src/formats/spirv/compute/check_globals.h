@@ -17,6 +17,7 @@ class CheckedGlobals : protected CheckedMatrices {
   WordBounds bounds_;
 
  private:
+  bool is_stored(Id t) const;
   void add_type(Id id, Type made);
   void image(std::span<const Word> o);
   void structure(std::span<const Word> o);

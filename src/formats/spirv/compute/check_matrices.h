@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of subgroups, as check_shader holds them to what our shaders have: 16 x 16, halves as factors and reals as
-// sums, which are read from shared memory and written there. Every row of one is known to lie inside: no driver checks
-// it. Columns of a sum may all be read from one place.
+// Matrices of subgroups, as check_shader holds them to what our shaders have, which are read from shared memory and
+// written there: halves, 16 x 16, and reals as their sums; or 8-bit integers, 32 deep, and words as theirs. Every row
+// of one is known to lie inside: no driver checks it. Rows or columns may all be read from one place.
 #pragma once
 #include "formats/spirv/compute/check_preamble.h"
 
@@ -22,6 +22,7 @@ class CheckedMatrices : protected CheckedPreamble {
   void filled_matrix(const Instruction& i);
 
  private:
+  bool is_of_integers(const Type& matrix) const { return type(matrix.of[0]).kind == Type::integer; }
   void place(Id pointer, Id matrix, Id layout, Id stride, bool reads) const;
   std::map<Id, Word> behind_;
 };

@@ -34,13 +34,20 @@ void CheckedPreamble::preamble() {
     may_view_ |= c == static_cast<Word>(Capability::sampled_buffer);
     result_.shuffles |= c == static_cast<Word>(Capability::group_non_uniform_shuffle);
     result_.matrices |= c == static_cast<Word>(Capability::cooperative_matrix);
+    result_.int8_matrices |= c == static_cast<Word>(Capability::int8);
     result_.dots |= c == static_cast<Word>(Capability::dot_product);
     packs_dots |= c == static_cast<Word>(Capability::dot_product_packed);
-    constexpr Capability known[] = {
-        Capability::shader,         Capability::storage_buffer_8,   Capability::storage_buffer_16,
-        Capability::sampled_buffer, Capability::group_non_uniform,  Capability::group_non_uniform_shuffle,
-        Capability::float16,        Capability::cooperative_matrix, Capability::dot_product_packed,
-        Capability::dot_product};
+    constexpr Capability known[] = {Capability::shader,
+                                    Capability::storage_buffer_8,
+                                    Capability::storage_buffer_16,
+                                    Capability::sampled_buffer,
+                                    Capability::group_non_uniform,
+                                    Capability::group_non_uniform_shuffle,
+                                    Capability::float16,
+                                    Capability::cooperative_matrix,
+                                    Capability::dot_product_packed,
+                                    Capability::dot_product,
+                                    Capability::int8};
     need(std::ranges::find(known, static_cast<Capability>(c)) != std::end(known),
          "a capability that our shaders do not need");
   }
@@ -57,6 +64,7 @@ void CheckedPreamble::preamble() {
   }
   need(stores_8 || !may_store_8_, "8-bit storage without its extension");
   need(has_matrices || !result_.matrices, "matrices without their extension");
+  need(result_.matrices || !result_.int8_matrices, "8-bit integers without matrices of them");
   need((has_dots || !result_.dots) && packs_dots == result_.dots, "dot products without what they need");
   if (comes(Opcode::ext_inst_import)) {
     const Instruction i = next();

@@ -15,8 +15,17 @@
 namespace tosaic::spirv {
 
 inline constexpr Word push_words = 32;
-// A matrix is 16 x 16; each invocation of a subgroup has eight elements of half a row.
-inline constexpr Word matrix_side = 16, matrix_sharers = 32, matrix_shares = matrix_side * matrix_side / matrix_sharers;
+// Sums of matrices are 16 x 16. The invocations of a subgroup share the elements of a matrix, neighbours of a row.
+inline constexpr Word matrix_side = 16, matrix_sharers = 32;
+struct MatrixSize {
+  Word rows = matrix_side, columns = matrix_side;
+  constexpr Word shares() const { return rows * columns / matrix_sharers; }
+};
+constexpr Word matrix_depth(bool integers) { return integers ? 2 * matrix_side : matrix_side; }
+constexpr MatrixSize matrix_size(MatrixUse use, bool integers) {
+  const Word depth = matrix_depth(integers);
+  return {use == MatrixUse::right ? depth : matrix_side, use == MatrixUse::left ? depth : matrix_side};
+}
 
 struct ShaderBinding {
   enum class Kind : std::uint8_t { buffer, texels_of_words, texels_of_reals };  // the last two: uniform texel buffers
@@ -29,7 +38,8 @@ struct ShaderInterface {
   bool has_pushes = false;              // push_words of them
   Word group_size = 1;
   bool shuffles = false;  // among the invocations of a subgroup
-  bool matrices = false;  // of 16 x 16, that subgroups of 32 have
+  bool matrices = false;  // that subgroups of 32 have
+  bool int8_matrices = false;
   bool dots = false;      // of four 8-bit quantised values each in two words
   Word shared_bytes = 0;  // of a work group
 };

@@ -29,7 +29,7 @@ class ShaderDecoder {
     }
     // What products of matrices read by four words are eight halves each: as integers they might be no numbers.
     for (ShaderProgram::Binding& b : program_.bindings_)
-      if (program_.multiplies_ && b.element_bytes == 4 && !b.real && b.lanes == 4) b = {2, false, 8};
+      if (multiplies_halves_ && b.element_bytes == 4 && !b.real && b.lanes == 4) b = {2, false, 8};
     return std::move(program_);
   }
 
@@ -37,7 +37,8 @@ class ShaderDecoder {
   struct Type {
     Opcode kind{};
     Word bits = 0, words = 1;  // bits: of an array its elements
-    Id of = 0;                 // what a pointer, an array or a block holds
+    Id of = 0;                 // what a pointer, an array, a matrix or a block holds
+    Word columns = 0;          // of a matrix
   };
   struct Pointer {
     // base: a binding, the register of a variable, or where shared memory begins; index: a register.
@@ -83,7 +84,12 @@ class ShaderDecoder {
       case Opcode::type_bool: types_[o[0]] = {op, 32}; return true;
       case Opcode::type_int:
       case Opcode::type_float: types_[o[0]] = {op, o[1]}; return o[1] <= 32;
-      case Opcode::type_cooperative_matrix: types_[o[0]] = {op, types_[o[1]].bits, matrix_shares, o[1]}; return true;
+      case Opcode::type_cooperative_matrix: {
+        const Type& number = types_[o[1]];
+        const MatrixSize size = matrix_size(use_of(o), number.kind == Opcode::type_int);
+        types_[o[0]] = {op, number.bits, size.shares(), o[1], size.columns};
+        return true;
+      }
       case Opcode::type_image: types_[o[0]] = {op, 32, 1, o[1]}; return true;
       case Opcode::type_vector: types_[o[0]] = {op, 32, o[2], o[1]}; return true;
       case Opcode::type_array: types_[o[0]] = {op, program_.first_[at(o[2])], 1, o[1]}; return true;
@@ -105,8 +111,10 @@ class ShaderDecoder {
       case Opcode::cooperative_matrix_load: return matrix(op, o[2], result(o[1], o[0]), o[0], o[3], o[4]);
       case Opcode::cooperative_matrix_store: return matrix(op, o[0], at(o[1]), typed_[o[1]], o[2], o[3]);
       case Opcode::cooperative_matrix_mul_add:
-        program_.multiplies_ = program_.rounds_ = true;
-        add(op, 0, result(o[1], o[0]), at(o[2]), at(o[3]), at(o[4]));
+        program_.multiplies_ = true;
+        multiplies_halves_ |= !of_integers(o[0]);
+        program_.rounds_ |= multiplies_halves_;
+        add(op, of_integers(o[0]), result(o[1], o[0]), at(o[2]), at(o[3]), at(o[4]));
         return true;
       case Opcode::composite_construct: return construct(o);
       case Opcode::control_barrier:
@@ -116,6 +124,9 @@ class ShaderDecoder {
       default: return arithmetic(op, o);
     }
   }
+
+  MatrixUse use_of(Operands matrix) const { return static_cast<MatrixUse>(program_.first_[at(matrix[5])]); }
+  bool of_integers(Id matrix) { return types_[types_[matrix].of].kind == Opcode::type_int; }
 
   bool variable(Operands o) {
     const Id held = types_[o[0]].of;
@@ -209,18 +220,20 @@ class ShaderDecoder {
     add(Opcode::image_fetch, 0, result(o[1], o[0]), image->second, at(o[3]));
     return true;
   }
-  // What is read or written, and where: of an element of shared memory, whose stride is that of rows, too.
+  // What is read or written, and where: from an element of shared memory on.
   bool matrix(Opcode op, Id pointer, Word elements, Id type, Id layout, Id stride) {
     const auto found = pointers_.find(pointer);
     if (found == pointers_.end() || found->second.storage != storage_shared) return false;
-    add(op, program_.first_[at(layout)], elements, found->second.index, program_.first_[at(stride)] * 4,
-        types_[type].bits);
+    const Type& whole = types_[type];
+    add(op, 0, elements, found->second.index, static_cast<Word>(program_.shared_matrices_.size()));
+    program_.shared_matrices_.push_back({program_.first_[at(layout)] == matrix_by_columns,
+                                         program_.first_[at(stride)] * 4, whole.bits, whole.columns, whole.words});
     return true;
   }
   bool construct(Operands o) {
     const Word to = result(o[1], o[0]);
     if (types_[o[0]].kind == Opcode::type_cooperative_matrix) {
-      for (Word i = 0; i < matrix_shares; ++i) add(Opcode::load, 0, to + i, at(o[2]), 1);
+      for (Word i = 0; i < types_[o[0]].words; ++i) add(Opcode::load, 0, to + i, at(o[2]), 1);
       return true;
     }
     for (Word i = 2; i < o.size(); ++i) add(Opcode::load, 0, to + i - 2, at(o[i]), 1);
@@ -356,6 +369,7 @@ class ShaderDecoder {
   std::map<Id, Type> types_;
   std::map<Id, Pointer> pointers_;
   std::map<Id, Word> bindings_, labels_, images_, built_in_;
+  bool multiplies_halves_ = false;
 };
 
 std::optional<ShaderProgram> ShaderProgram::decode(std::span<const Word> words) {

@@ -13,6 +13,7 @@ namespace tosaic::spirv {
 namespace {
 
 constexpr Word subgroup_size = 8;
+constexpr std::size_t most_matrix_elements = std::size_t{matrix_side} * matrix_depth(true);
 // Of shared memory before anything is written there: no number that a device would have by accident.
 constexpr Word unwritten = 0x5ca1ab1e;
 
@@ -42,21 +43,23 @@ bool multiplied(std::vector<ShaderInvocation>& lanes, const std::vector<State>& 
       return states[i] == State::multiplies && lanes[i].place() == lanes[begin].place();
     };
     if (states[begin] != State::multiplies) continue;
-    float left[matrix_side * matrix_side], right[matrix_side * matrix_side];
+    const bool integers = lanes[begin].of_integers();
+    const Word depth = matrix_depth(integers), factor_shares = matrix_size(MatrixUse::left, integers).shares(),
+               shares = matrix_size(MatrixUse::sum, integers).shares();
+    double left[most_matrix_elements], right[most_matrix_elements];
     for (std::size_t i = 0; i < matrix_sharers; ++i) {
       if (!here(begin + i)) return false;
-      for (Word n = 0; n < matrix_shares; ++n) {
-        left[i * matrix_shares + n] = lanes[begin + i].left(n);
-        right[i * matrix_shares + n] = lanes[begin + i].right(n);
+      for (Word n = 0; n < factor_shares; ++n) {
+        left[i * factor_shares + n] = lanes[begin + i].left(n);
+        right[i * factor_shares + n] = lanes[begin + i].right(n);
       }
     }
     for (std::size_t e = 0; e < matrix_side * matrix_side; ++e) {
-      ShaderInvocation& lane = lanes[begin + e / matrix_shares];
-      const auto n = static_cast<Word>(e % matrix_shares);
+      ShaderInvocation& lane = lanes[begin + e / shares];
+      const auto n = static_cast<Word>(e % shares);
       double sum = lane.sum(n), size = std::fabs(sum);
-      for (std::size_t k = 0; k < matrix_side; ++k) {
-        const double product =
-            static_cast<double>(left[e / matrix_side * matrix_side + k]) * right[k * matrix_side + e % matrix_side];
+      for (std::size_t k = 0; k < depth; ++k) {
+        const double product = left[e / matrix_side * depth + k] * right[k * matrix_side + e % matrix_side];
         sum += product, size += std::fabs(product);
       }
       lane.take_sum(n, sum, size);

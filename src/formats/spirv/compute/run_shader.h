@@ -65,10 +65,18 @@ class ShaderProgram {
     Word function = 0;  // of GLSL.std.450, or a storage class
     Word to = 0, a = 0, b = 0, c = 0;
   };
+  // Of a load or store of a matrix: how it lies in shared memory.
+  struct SharedMatrix {
+    bool by_columns = false;
+    Word stride = 0;              // words from row to row, or from column to column
+    Word bits = 32, columns = 0;  // of an element; of the matrix
+    Word shares = 0;              // elements of an invocation
+  };
   friend class ShaderDecoder;
   friend class ShaderInvocation;
 
   std::vector<Step> steps_;
+  std::vector<SharedMatrix> shared_matrices_;
   std::vector<Word> first_;  // registers at first: constants have their values
   bool shuffles_ = false, waits_ = false, multiplies_ = false;
   Word group_size_ = 1, shared_words_ = 0;

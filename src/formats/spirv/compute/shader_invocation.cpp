@@ -60,9 +60,13 @@ ShaderInvocation::State ShaderInvocation::advance() {
 }
 
 void ShaderInvocation::take_sum(Word i, double value, double size) {
+  done_ += i == 0 ? matrix_side : 0;
+  if (of_integers()) {  // exact: far below 2^53
+    r_[last().to + i] = static_cast<Word>(static_cast<std::int64_t>(value));
+    return;
+  }
   if (run_.noise) value += (static_cast<double>((*run_.noise)() % 2001) / 1000 - 1) * size * 0x1p-22;
   set(last().to + i, static_cast<float>(value));
-  done_ += i == 0 ? matrix_side : 0;
 }
 
 void ShaderInvocation::set_rounded(Word at, float value, int ulps) {
@@ -191,18 +195,22 @@ void ShaderInvocation::fetch(const Step& s) {
 
 // This invocation's part of a matrix in shared memory.
 void ShaderInvocation::share_matrix(const Step& s, bool stores) {
-  const Word halves = s.c == 16 ? 2 : 1, first = run_.local % matrix_sharers * matrix_shares;
-  for (Word i = 0; i < matrix_shares; ++i) {
-    Word row = (first + i) / matrix_side, column = (first + i) % matrix_side;
-    if (s.function == matrix_by_columns) std::swap(row, column);
-    const Word place = shared_place(r_[s.a] + row * s.b + column / halves, 1);
+  const ShaderProgram::SharedMatrix& m = program_.shared_matrices_[s.b];
+  const Word per_word = 32 / m.bits, first = run_.local % matrix_sharers * m.shares;
+  for (Word i = 0; i < m.shares; ++i) {
+    Word row = (first + i) / m.columns, column = (first + i) % m.columns;
+    if (m.by_columns) std::swap(row, column);
+    const Word place = shared_place(r_[s.a] + row * m.stride + column / per_word, 1);
     if (undefined_) return;
+    const Word bits = shared_[place] >> m.bits % 32 * (column % per_word);
     if (stores)
       shared_[place] = r_[s.to + i];
-    else if (halves == 1)
-      r_[s.to + i] = shared_[place];
+    else if (m.bits == 8)
+      r_[s.to + i] = static_cast<Word>(std::int32_t{static_cast<std::int8_t>(bits)});
+    else if (m.bits == 16)
+      set(s.to + i, half(bits));
     else
-      set(s.to + i, half(shared_[place] >> 16 * (column % 2)));
+      r_[s.to + i] = bits;
   }
 }
 

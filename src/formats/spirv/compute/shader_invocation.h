@@ -27,11 +27,12 @@ class ShaderInvocation {
   Word wanted() const { return r_[last().b]; }
   void take(Word value) { r_[last().to] = value; }
 
-  // At a product of matrices: its elements of the factors and of the sum.
-  float left(Word i) const { return real(last().a + i); }
-  float right(Word i) const { return real(last().b + i); }
-  float sum(Word i) const { return real(last().c + i); }
-  // What the sum becomes: devices add in an order and a precision of their own; `size`: of the terms together.
+  // At a product of matrices: whether it is of integers, and its elements of the factors and of the sum.
+  bool of_integers() const { return last().function != 0; }
+  double left(Word i) const { return number(last().a + i); }
+  double right(Word i) const { return number(last().b + i); }
+  double sum(Word i) const { return number(last().c + i); }
+  // What the sum becomes: devices add floats in an order and a precision of their own; `size`: of the terms together.
   void take_sum(Word i, double value, double size);
 
   const std::vector<ShaderWrite>& writes() const { return writes_; }
@@ -43,6 +44,7 @@ class ShaderInvocation {
 
   float real(Word at) const { return std::bit_cast<float>(r_[at]); }
   std::int32_t whole(Word at) const { return static_cast<std::int32_t>(r_[at]); }
+  double number(Word at) const { return of_integers() ? whole(at) : double{real(at)}; }
   void set(Word at, float value) { r_[at] = std::bit_cast<Word>(value); }
   void set_rounded(Word at, float value, int ulps);
 
