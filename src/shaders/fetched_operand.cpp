@@ -255,13 +255,13 @@ Bytes packed_columns(const Bytes& weights, std::int64_t columns, std::int64_t de
   return packed;
 }
 
-Bytes sum_int8(const Bytes& weights, std::int64_t columns) {
+FirstSums first_sums(Kernel& s, const Bytes& weights, std::int64_t columns, Value zero_point) {
   std::vector<std::int32_t> sums;
   const std::size_t of_column = weights.size() / static_cast<std::size_t>(std::max<std::int64_t>(columns, 1));
   const auto quantised = weights.as<std::int8_t>();
   for (std::size_t begin = 0; begin < quantised.size(); begin += of_column)
     sums.push_back(std::accumulate(quantised.data() + begin, quantised.data() + begin + of_column, 0));
-  return Bytes::of(sums);
+  return {s.constant(DType::i32, Bytes::of(sums), true), s.integer(0) - zero_point};
 }
 
 }  // namespace tosaic::shaders

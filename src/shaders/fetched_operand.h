@@ -18,7 +18,8 @@ class Fetched {
   // Of a few elements that lie so far apart.
   void bind(ValueId v, Value apart);
   void bind(Bytes constant);
-  std::uint32_t width() const { return as_ == As::f16 ? 8 : as_ == As::int8 ? 16 : 4; }
+  static constexpr std::uint32_t width_of(As as) { return as == As::f16 ? 8 : as == As::int8 ? 16 : 4; }
+  std::uint32_t width() const { return width_of(as_); }
   // How many vectors a row of so many elements has, and how far apart rows lie in the buffer's units.
   Value vectors_in(Value elements) const;
   Value pitch(Value elements) const {
@@ -132,7 +133,12 @@ Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std
                      std::int64_t unit = 4);
 // The same by columns of `depth` 8-bit quantised values, filled up alone.
 Bytes packed_columns(const Bytes& weights, std::int64_t columns, std::int64_t depth, std::int64_t unit);
-// Of each column's weights, i32.
-Bytes sum_int8(const Bytes& weights, std::int64_t columns);
+// What a column's sums of 8-bit products with weights begin with, as activations count from their zero point: the sum
+// of its weights times a factor.
+struct FirstSums {
+  Buffer of_weights;  // i32, one for each column
+  Value factor;
+};
+FirstSums first_sums(Kernel& s, const Bytes& weights, std::int64_t columns, Value zero_point);
 
 }  // namespace tosaic::shaders

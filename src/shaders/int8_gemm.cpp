@@ -18,7 +18,8 @@ constexpr std::int64_t most_at_once = 512;  // products
 // Four quantised values by four.
 class Int8Dots {
  public:
-  Int8Dots(Kernel& s, const std::optional<Value>& zero) : s_(s), packed_(has_dots(s.work().tier)), zero_(zero) {}
+  Int8Dots(Kernel& s, const std::optional<Value>& zero)
+      : s_(s), packed_(tiers_of_dots.has(s.work().tier)), zero_(zero) {}
 
   struct Left {
     Value word;

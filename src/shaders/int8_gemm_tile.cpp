@@ -20,7 +20,7 @@ class Int8Tile {
         quantised_(quantised),
         left_(left),
         scaling_(scaling),
-        packed_(has_dots(s.work().tier)),
+        packed_(tiers_of_dots.has(s.work().tier)),
         grouped_(matrix.has_groups()),
         keeps_totals_(grouped_ || !packed_),
         scaled_every_(grouped_ ? std::min<std::int64_t>(matrix.group / 4, tile.depth) : tile.depth) {

@@ -9,13 +9,8 @@ using vulkan_program::View;
 
 bool reads_texels(TierId tier) { return tier == TierId::cpu; }
 bool shares_memory(TierId tier) { return tier != TierId::cpu; }
-namespace {
-constexpr TierSet matrices = vulkan_program::tiers_of(TierId::coopmat_int8, TierId::coopmat);
-}
 
-bool has_dots(TierId tier) { return tier == TierId::dot || matrices.has(tier); }
-
-bool packs_f16(const Work& work) { return work.in_half_precision && matrices.has(work.tier); }
+bool packs_f16(const Work& work) { return work.in_half_precision && tiers_of_matrices.has(work.tier); }
 
 Kernel::Kernel(const Work& work, std::string name, const Dim& invocations, std::uint32_t group_size)
     : Shader(group_size), work_(work) {

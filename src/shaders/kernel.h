@@ -36,12 +36,14 @@ struct Work {
 // Bindings of one dispatch. Vulkan promises four; the devices of the last ten years have sixteen and more.
 inline constexpr std::size_t most_buffers = 12;
 
+// Whose devices multiply matrices, of halves at least; and four quantised values in a word by four others.
+inline constexpr TierSet tiers_of_matrices = vulkan_program::tiers_of(TierId::coopmat_int8, TierId::coopmat),
+                         tiers_of_dots = vulkan_program::tiers_of(TierId::coopmat_int8, TierId::coopmat, TierId::dot);
+
 // Does this tier read by texel views?
 bool reads_texels(TierId tier);
 // Do invocations of a group share memory in it?
 bool shares_memory(TierId tier);
-// Does it multiply four quantised values in a word by four others?
-bool has_dots(TierId tier);
 // Is f16 no operator's result but how values are kept, and the way that the last bit goes the device's?
 bool packs_f16(const Work& work);
 

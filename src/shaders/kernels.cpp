@@ -15,8 +15,6 @@ namespace {
 // Tiers of devices with memory for work groups.
 using vulkan_program::tiers_of;
 constexpr TierSet int8_matrices = tiers_of(TierId::coopmat_int8),
-                  matrices = tiers_of(TierId::coopmat_int8, TierId::coopmat),
-                  dots = tiers_of(TierId::coopmat_int8, TierId::coopmat, TierId::dot),
                   sharing = tiers_of(TierId::coopmat_int8, TierId::coopmat, TierId::dot, TierId::base);
 
 // The kernels of one operator stand together, the best first.
@@ -26,14 +24,14 @@ constexpr KernelRow rows[] = {
     {tosa::op::avg_pool2d, make_pool},
     {tosa::op::conv2d, make_subgroup_convolution, tiers_of(TierId::cpu), takes_subgroup_convolution},
     {tosa::op::conv2d, make_row_product, sharing, has_few_rows},
-    {tosa::op::conv2d, make_matrix_convolution, matrices, takes_matrix_convolution, false, true},
+    {tosa::op::conv2d, make_matrix_convolution, tiers_of_matrices, takes_matrix_convolution, false, true},
     {tosa::op::conv2d, make_matrix_convolution, int8_matrices, takes_int8_matrix_convolution, false, true},
-    {tosa::op::conv2d, make_dot_convolution, dots, takes_dot_convolution, false, true},
+    {tosa::op::conv2d, make_dot_convolution, tiers_of_dots, takes_dot_convolution, false, true},
     {tosa::op::conv2d, make_tiled_convolution, sharing, has_tiles, false, true},
     {tosa::op::conv2d, make_convolution},
-    {tosa::op::conv3d, make_matrix_convolution, matrices, takes_matrix_convolution},
+    {tosa::op::conv3d, make_matrix_convolution, tiers_of_matrices, takes_matrix_convolution},
     {tosa::op::conv3d, make_matrix_convolution, int8_matrices, takes_int8_matrix_convolution},
-    {tosa::op::conv3d, make_dot_convolution, dots, takes_dot_convolution},
+    {tosa::op::conv3d, make_dot_convolution, tiers_of_dots, takes_dot_convolution},
     {tosa::op::conv3d, make_tiled_convolution, sharing, has_tiles},
     {tosa::op::conv3d, make_convolution},
     {tosa::op::depthwise_conv2d, make_quad_depthwise, sharing, has_quad_taps},
@@ -45,7 +43,7 @@ constexpr KernelRow rows[] = {
     {tosa::op::matmul, make_tiled_int8_gemm, sharing, takes_many_int8_rows},
     {tosa::op::matmul, make_subgroup_int8_gemm, tiers_of(TierId::cpu), takes_many_int8_rows},
     {tosa::op::matmul, make_int8_gemm, vulkan_program::all_tiers, takes_int8_gemm},
-    {tosa::op::matmul, make_matrix_matmul, matrices, takes_matrix_matmul, true},
+    {tosa::op::matmul, make_matrix_matmul, tiers_of_matrices, takes_matrix_matmul, true},
     {tosa::op::matmul, make_matrix_matmul, int8_matrices, takes_int8_matrix_matmul, true},
     {tosa::op::matmul, make_tiled_matmul, sharing, has_narrow_sums, true},
     {tosa::op::matmul, make_subgroup_matmul, tiers_of(TierId::cpu), takes_subgroup_matmul},
@@ -88,7 +86,8 @@ std::span<const KernelRow> kernel_rows(const Node& node) {
 bool has_same_kernels(const Work& a, const Work& b) {
   if (reads_texels(a.tier) != reads_texels(b.tier) || packs_f16(a) != packs_f16(b)) return false;
   const auto by_int8 = [&](const Node& node) { return takes_int8_gemm(tosa::View(a.graph, node)); };
-  if (has_dots(a.tier) != has_dots(b.tier) && std::ranges::any_of(a.graph.nodes, by_int8)) return false;
+  if (tiers_of_dots.has(a.tier) != tiers_of_dots.has(b.tier) && std::ranges::any_of(a.graph.nodes, by_int8))
+    return false;
   const auto differs = [&](const Node& node, const KernelRow& row) {
     if (row.tiers.has(a.tier) == row.tiers.has(b.tier)) return false;
     try {

@@ -36,12 +36,6 @@ struct Sides {
   bool even_rows = false, even_columns = false;
 };
 
-// What sums of integers begin with: those of columns' weights times a factor.
-struct Begin {
-  Buffer sums;
-  Value factor;
-};
-
 // Of both factors where neither is known; none: 0.
 struct ZeroPoints {
   std::optional<Value> left, right;
@@ -52,7 +46,7 @@ class MatrixProduct {
  public:
   // By columns: the right factor's neighbours along the depth lie together, and not along its rows.
   MatrixProduct(Kernel& s, const MatrixTile& tile, bool by_columns)
-      : s_(s), tile_(tile), by_columns_(by_columns), of_(tile.unit == 8 ? MatrixOf::f16 : MatrixOf::int8) {
+      : s_(s), tile_(tile), by_columns_(by_columns), of_(tile.of) {
     memory_ = s.shared(Kind::integer, tile.shared(by_columns));
     team_ = s.local() / s.integer(tile.team());
     own_ = s.local() % s.integer(tile.team());
@@ -67,12 +61,12 @@ class MatrixProduct {
     return own_ / s_.integer(deep()) + static_cast<std::int64_t>(i * (tile_.team() / deep()));
   }
 
-  void begin_with(const Begin& begin, Value first_column, Value columns) {
+  void begin_with(const FirstSums& begin, Value first_column, Value columns) {
     const std::uint32_t wide = tile_.columns / 4, all = wide * tile_.split;
     const Value place = s_.local() % s_.integer(all), own = place % s_.integer(wide), zero = s_.integer(0);
     const Value factor = s_.select(place / s_.integer(wide) == zero, begin.factor, zero),
                 quad = shift_right_unsigned(first_column, s_.integer(2)) + own;
-    const Vector sums = s_.vector(s_.load_quad(begin.sums, s_.select(quad * 4 < columns, quad, zero)));
+    const Vector sums = s_.vector(s_.load_quad(begin.of_weights, s_.select(quad * 4 < columns, quad, zero)));
     s_.when(s_.local() < all, [&] { s_.store(memory_, place, sums * factor); });
     s_.barrier();
     const std::uint32_t across = tile_.own_across(), vectors = matrix_side / 4;
@@ -160,15 +154,15 @@ class MatrixProduct {
   void fetch_of_row(Sides& sides, std::uint32_t i, Value part, Value first_column, std::uint32_t set) {
     const Value place = right_place(i), k = part * tile_.depth + place / s_.integer(wide());
     const Value column =
-        shift_right_unsigned(first_column, s_.integer(std::countr_zero(tile_.unit))) + place % s_.integer(wide());
-    const Value left = sides.columns - column * tile_.unit;
+        shift_right_unsigned(first_column, s_.integer(std::countr_zero(tile_.unit()))) + place % s_.integer(wide());
+    const Value left = sides.columns - column * tile_.unit();
     fetch_right(sides, set * tile_.right_reads() + i,
                 sides.right_begin + k * sides.right_pitch + sides.right.scaled(column), (k < sides.deep) & (left > 0),
                 left);
   }
   void fetch_of_column(Sides& sides, std::uint32_t i, Value part, Value first_column, std::uint32_t set) {
     const Value place = right_place(i), k = part * deep() + place % s_.integer(deep());
-    const Value column = first_column + place / s_.integer(deep()), left = sides.deep - k * tile_.unit;
+    const Value column = first_column + place / s_.integer(deep()), left = sides.deep - k * tile_.unit();
     fetch_right(sides, set * tile_.right_reads() + i,
                 sides.right_begin + column * sides.right_pitch + sides.right.scaled(k),
                 (column < sides.columns) & (left > 0), left);
@@ -192,9 +186,9 @@ class MatrixProduct {
   }
 
   // Vectors from a matrix of the right factor to the next one, along its columns and along the depth.
-  std::uint32_t right_across() const { return by_columns_ ? matrix_side * right_pitch() : matrix_side / tile_.unit; }
+  std::uint32_t right_across() const { return by_columns_ ? matrix_side * right_pitch() : matrix_side / tile_.unit(); }
   std::uint32_t right_down() const {
-    return by_columns_ ? deep_of_matrix : deep_of_matrix * tile_.unit * right_pitch();
+    return by_columns_ ? deep_of_matrix : deep_of_matrix * tile_.unit() * right_pitch();
   }
 
   void multiply() {
@@ -277,14 +271,13 @@ bool is_f16_matrix(const tosa::View& view) {
 }
 bool is_int8(const tosa::View& view) { return view.in(0).dtype == DType::i8; }
 Fetched::As form_of(const tosa::View& view) { return is_int8(view) ? Fetched::As::int8 : Fetched::As::f16; }
-std::int64_t unit_of(const tosa::View& view) { return is_int8(view) ? 16 : 8; }
+std::int64_t unit_of(const tosa::View& view) { return Fetched::width_of(form_of(view)); }
 
-// The best of those for halves, of which as many vectors take as long.
-MatrixTile tile_of(const tosa::View& view, const MatrixTile& (*best)(const ProductSize&), ProductSize size) {
-  if (!is_int8(view)) return best(size);
-  size.depth = (size.depth + 1) / 2;
-  return best(size).of_int8();
+// Tiles are chosen by how long halves take, of which as many vectors take as long.
+std::int64_t depth_in_halves(const tosa::View& view, std::int64_t depth) {
+  return vectors_in(depth, unit_of(view)) * std::int64_t{Fetched::width_of(Fetched::As::f16)};
 }
+MatrixTile of_type(const tosa::View& view, const MatrixTile& tile) { return is_int8(view) ? tile.of_int8() : tile; }
 
 // A convolution: constant weights as the right factor, by columns where they are integers.
 struct Weights {
@@ -312,8 +305,7 @@ struct Weights {
   // The sums begin with what is left of the zero point.
   void begin(Kernel& s, MatrixProduct& product, const tosa::View& view, Value first_column, Value all_columns) const {
     if (!is_int8(view)) return;
-    const Buffer sums = s.constant(DType::i32, sum_int8(view.constant(1), columns), true);
-    product.begin_with({sums, s.integer(0) - *zero_point(s, view, 0, 3)}, first_column, all_columns);
+    product.begin_with(first_sums(s, view.constant(1), columns, *zero_point(s, view, 0, 3)), first_column, all_columns);
   }
 };
 
@@ -322,10 +314,10 @@ MadeList matrices_before_depthwise(const Work& work, const Node& node, const Fin
   const tosa::View view(work.graph, node), behind(work.graph, *end.behind()->node);
   const Weights weights(view);
   const std::int64_t depth = weights.vectors();
-  // As of halves: of which as many vectors take as long.
-  const auto chosen = region_tile(behind, depth * 8, region_matrix_tiles(), clocks_of_matrices);
+  const auto chosen =
+      region_tile(behind, depth_in_halves(view, depth * weights.unit), region_matrix_tiles(), clocks_of_matrices);
   if (!chosen) return std::nullopt;
-  const MatrixTile tile = is_int8(view) ? chosen->tile.of_int8() : chosen->tile;
+  const MatrixTile tile = of_type(view, chosen->tile);
   const Regions& regions = chosen->regions;
   const Dim across = tiles_along(weights.columns, tile.columns);
   Kernel s(work, "conv2d+depthwise_conv2d", Groups{across * regions.count(), tile.invocations()});
@@ -378,7 +370,7 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const Dim rows = rows_of_product(view);
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t columns = weights.columns, depth = weights.vectors(), unit = weights.unit;
-  const MatrixTile tile = tile_of(view, matrix_tile_for, {1, most(rows), columns, depth * unit});
+  const MatrixTile tile = of_type(view, matrix_tile_for({1, most(rows), columns, depth_in_halves(view, depth * unit)}));
   const Dim across = tiles_along(columns, tile.columns), tiles = across * tiles_along(rows, tile.rows);
   const std::int64_t needed = tiles_along(depth * unit, tile.depth * tile.split).value(),
                      steps = (needed + tile.ahead - 1) / tile.ahead * tile.ahead;
@@ -418,7 +410,8 @@ MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& en
   const Shape& out = view.out().shape;
   const std::int64_t batches = out.size(0), rows = out.size(1), columns = out.size(2), depth = view.in(0).shape.size(2),
                      unit = unit_of(view);
-  const MatrixTile tile = tile_of(view, matrix_tile_for_batches, {batches, rows, columns, depth});
+  const MatrixTile tile =
+      of_type(view, matrix_tile_for_batches({batches, rows, columns, depth_in_halves(view, depth)}));
   const TiledMatmul size{batches, rows, columns, depth, tile.rows, tile.columns};
   Kernel s(work, "matmul", Groups{size.tiles(), tile.invocations()});
   const StridedMatrices a = find_strided_operand(work, node.inputs[0], unit, false),

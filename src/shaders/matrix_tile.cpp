@@ -21,7 +21,7 @@ constexpr bool fits_within(std::uint32_t shared_bytes, const MatrixTile& t) {
   const std::uint32_t team = t.team();
   return t.rows * t.deep() % team == 0 && t.columns * t.deep() % team == 0 && team % t.deep() == 0 &&
          t.own_down() * t.down * matrix_side == t.rows && t.own_across() * t.across * matrix_side == t.columns &&
-         t.deep() % 2 == 0 && t.columns % t.unit == 0 && t.own_down() % t.passes == 0 &&
+         t.deep() % 2 == 0 && t.columns % t.unit() == 0 && t.own_down() % t.passes == 0 &&
          std::max(t.shared(false), t.shared(true)) * 16 <= shared_bytes && t.invocations() <= 256;
 }
 constexpr bool fits(const MatrixTile& t) {

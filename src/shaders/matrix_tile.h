@@ -12,23 +12,25 @@ struct MatrixTile {
   std::uint32_t rows, columns, depth, down, across, split;
   std::uint32_t passes = 1;  // in which the sums go through the memory that is shared: some rows in each
   std::uint32_t ahead = 1;   // steps whose factors are on their way from memory at once
-  std::uint32_t unit = 8;    // elements in a vector; a matrix is two vectors deep
+  MatrixOf of = MatrixOf::f16;
 
   // Of 8-bit integers, as many vectors deep.
   constexpr MatrixTile of_int8() const {
     MatrixTile tile = *this;
     tile.depth *= 2;
-    tile.unit *= 2;
+    tile.of = MatrixOf::int8;
     return tile;
   }
 
+  // Elements in a vector; a matrix is two vectors deep.
+  constexpr std::uint32_t unit() const { return of == MatrixOf::int8 ? 16 : 8; }
   constexpr std::uint32_t team() const { return down * across * matrix_subgroup; }
   constexpr std::uint32_t invocations() const { return team() * split; }
   // Matrices of a subgroup.
   constexpr std::uint32_t own_down() const { return rows / down / matrix_side; }
   constexpr std::uint32_t own_across() const { return columns / across / matrix_side; }
-  constexpr std::uint32_t deep() const { return depth / unit; }  // vectors
-  constexpr std::uint32_t wide() const { return columns / unit; }
+  constexpr std::uint32_t deep() const { return depth / unit(); }  // vectors
+  constexpr std::uint32_t wide() const { return columns / unit(); }
   // Vectors that a row of a factor takes, or a column of the right one where it lies so: one more than it has, so that
   // reads of several rows do not wait for each other. Sums are vectors of four.
   constexpr std::uint32_t left_pitch() const { return deep() + 1; }

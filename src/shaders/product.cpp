@@ -15,13 +15,6 @@ namespace {
 
 std::int64_t fours_in(std::int64_t n) { return (n + 3) / 4; }
 
-// What sums of quantised values begin with: columns' sums of weights times a factor, as the quantised values count from
-// the zero point.
-struct Begin {
-  Buffer sums;
-  Value factor;
-};
-
 // What is given to the kernel; numbers as its parameters. Of quantised values an element is a word of four.
 struct Sides {
   Windows& windows;
@@ -34,7 +27,7 @@ struct Sides {
   bool by_columns = false;
   // Do tiles divide the depth of plain rows, and the columns as well? Then nothing that is read is beyond.
   bool even_rows = false, even_columns = false;
-  std::optional<Begin> begin = {};            // factors are quantised values
+  std::optional<FirstSums> begin = {};        // factors are quantised values
   FetchedWeights* quantised_right = nullptr;  // instead of the right one
 };
 
@@ -162,7 +155,7 @@ class TiledProduct {
     for (std::uint32_t c = 0; c < tile_.own_columns / 4; ++c) {
       const Value column = first_column + (own_column() + c * across()) * 4;
       const Value at = s_.select(column < sides.columns, shift_right_unsigned(column, s_.integer(2)), zero());
-      sums.push_back(s_.vector(s_.load_quad(sides.begin->sums, at)) * factor);
+      sums.push_back(s_.vector(s_.load_quad(sides.begin->of_weights, at)) * factor);
     }
     return sums;
   }
@@ -267,7 +260,7 @@ MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish
   Fetched right(s, factor, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
   left.bind(node.inputs[0]);
   const Bytes& weights = view.constant(1);
-  right.bind(dots ? packed_columns(weights, columns, channels, 16)
+  right.bind(dots ? packed_columns(weights, columns, channels, left.width())
                   : packed_weights(weights, factor, columns, 1, elements));
   Windows windows(s, {}, s.param(channels), s.integer(0), left);
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) {
@@ -278,7 +271,7 @@ MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish
               all_depth,     s.integer(0), all_columns,
               all_depth * 4, s.integer(0), dots ? all_depth : right.pitch(all_columns),
               dots};
-  if (dots) sides.begin = Begin{s.constant(DType::i32, sum_int8(weights, columns), true), s.integer(0) - *in_zero};
+  if (dots) sides.begin = first_sums(s, weights, columns, *in_zero);
   fused_windows.prepare();
   const std::int64_t steps = tiles_along(depth, tile.depth / 4 * tile.split).value();
   product.sum(sides, s.integer(0), s.param(steps), first_column);
@@ -324,7 +317,7 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
     for (std::size_t i = 0; i < spatial; ++i)
       axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i)), true));
   const Bytes& weights = view.constant(1);
-  right.bind(dots ? packed_columns(weights, columns * taps, channels, 16)
+  right.bind(dots ? packed_columns(weights, columns * taps, channels, left.width())
                   : packed_weights(weights, factor, columns, taps, elements));
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
   Windows windows(s, std::move(axes), s.param(channels), all_rows, left, std::move(pixels_apart));
@@ -339,9 +332,10 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
       is_worth_more_modules(tile) && depth * 4 % (tile.depth * tile.split) == 0 && steps % split.parts == 0;
   sides.even_rows = even && plain && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
-  if (dots)
-    sides.begin = Begin{s.constant(DType::i32, sum_int8(weights, columns), true),
-                        s.select(part == s.integer(0), s.integer(0) - *in_zero, s.integer(0))};
+  if (dots) {
+    sides.begin = first_sums(s, weights, columns, *in_zero);
+    sides.begin->factor = s.select(part == s.integer(0), sides.begin->factor, s.integer(0));
+  }
   Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, first_column, all_rows, all_columns,
             part * s.param(split.rows * split.columns), all_columns);
   if (splits)
