@@ -60,15 +60,18 @@ std::vector<ScaledGroup> scaled_groups(const Graph& graph, const QuantisationPla
 }
 
 void keep_scaled_values(Graph& graph, const QuantisationPlan& plan) {
+  std::map<ValueId, Scales> kept;  // by group: of a chain of products, each has the one before it
   for (const ScaledGroup& scaled : scaled_groups(graph, plan)) {
     if (!graph[scaled.of].type.quantised()) continue;
-    Scales scales = *graph[scaled.of].type.scales;
+    const auto before = kept.find(plan.group[scaled.of]);
+    Scales scales = before == kept.end() ? *graph[scaled.of].type.scales : before->second;
     scales.scale[0] = static_cast<double>(static_cast<float>(scales.scale[0] * scaled.by));  // as PT2E has scales
-    if (scales.scale[0] < smallest_scale) continue;
-    for (ValueId v = 0; v < plan.group.size(); ++v)
-      if (plan.quantised[v] && plan.group[v] == scaled.group && graph[v].type.quantised())
-        graph[v].type.scales = scales;
+    if (scales.scale[0] >= smallest_scale) kept[scaled.group] = std::move(scales);
   }
+  for (ValueId v = 0; v < plan.group.size(); ++v)
+    if (const auto found = kept.find(plan.group[v]);
+        found != kept.end() && plan.quantised[v] && graph[v].type.quantised())
+      graph[v].type.scales = found->second;
 }
 
 }  // namespace tosaic
