@@ -29,16 +29,24 @@ constexpr int spins_before_yield = 2000;
 }  // namespace
 
 struct ThreadPool::Workers {
+  explicit Workers(int thread_count) : shares(static_cast<std::size_t>(thread_count)) {}
   void work(int thread);
+  void share_out(std::int64_t count);
   void take_tasks(int thread);
+
+  // Neighbouring tasks, which one thread takes from the front and then, where it is done with its own, others as well:
+  // in the next step it finds what it has written itself in its own cache.
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
 
   std::vector<std::thread> threads;
   // The job in hand. A worker joins by raising `active_` while the job is open; the caller closes the job when
   // no task is left and waits only for those who joined, so a sleeping worker never holds a run up.
   static constexpr std::uint64_t open_bit = 1u << 31;
   std::atomic<std::uint64_t> gate{0};  // job number << 32 | open_bit | workers inside
-  std::atomic<std::int64_t> next{0};
-  std::int64_t count = 0;
+  std::vector<Share> shares;
   Call call = nullptr;
   const void* context = nullptr;
   std::atomic<bool> failed{false};
@@ -47,7 +55,8 @@ struct ThreadPool::Workers {
   std::atomic<int> sleepers{0};
 };
 
-ThreadPool::ThreadPool(int threads) : threads_(threads < 1 ? 1 : threads), workers_(std::make_unique<Workers>()) {}
+ThreadPool::ThreadPool(int threads)
+    : threads_(threads < 1 ? 1 : threads), workers_(std::make_unique<Workers>(threads_)) {}
 
 ThreadPool::~ThreadPool() {
   Workers& w = *workers_;
@@ -79,10 +88,9 @@ void ThreadPool::run_shared(std::int64_t count, Call call, const void* context) 
   } catch (const std::system_error&) {
     // The system gives no more threads: those that there are take all tasks.
   }
-  w.count = count;
+  w.share_out(count);
   w.call = call;
   w.context = context;
-  w.next.store(0, std::memory_order_relaxed);
   const std::uint64_t job = (w.gate.load(std::memory_order_relaxed) >> 32) + 1;
   w.gate.store(job << 32 | Workers::open_bit);
   if (w.sleepers.load() > 0) w.gate.notify_all();
@@ -97,15 +105,27 @@ void ThreadPool::run_shared(std::int64_t count, Call call, const void* context) 
   if (w.failed.exchange(false)) std::rethrow_exception(std::exchange(w.thrown, nullptr));
 }
 
+void ThreadPool::Workers::share_out(std::int64_t count) {
+  const auto all = static_cast<std::int64_t>(shares.size());
+  for (std::int64_t t = 0; t < all; ++t) {
+    Share& share = shares[static_cast<std::size_t>(t)];
+    share.end = count * (t + 1) / all;
+    share.next.store(count * t / all, std::memory_order_relaxed);
+  }
+}
+
 void ThreadPool::Workers::take_tasks(int thread) {
-  for (;;) {
-    const std::int64_t index = next.fetch_add(1, std::memory_order_relaxed);
-    if (index >= count) return;
-    try {
-      call(context, index, thread);
-    } catch (...) {
-      if (!failed.exchange(true)) thrown = std::current_exception();
-      next.store(count, std::memory_order_relaxed);
+  const std::size_t own = static_cast<std::size_t>(thread), all = shares.size();
+  for (std::size_t i = 0; i < all; ++i) {
+    Share& share = shares[(own + i) % all];
+    while (share.next.load(std::memory_order_relaxed) < share.end && !failed.load(std::memory_order_relaxed)) {
+      const std::int64_t index = share.next.fetch_add(1, std::memory_order_relaxed);
+      if (index >= share.end) break;
+      try {
+        call(context, index, thread);
+      } catch (...) {
+        if (!failed.exchange(true)) thrown = std::current_exception();
+      }
     }
   }
 }
