@@ -24,6 +24,7 @@ std::span<const KernelRow> kernel_rows() {
       {.name = "unpacked", .take = take_unpacked},
       {.name = "conv_i8", .take = take_conv_i8},
       {.name = "conv_i16", .take = take_conv_i16},
+      {.name = "conv_lines", .take = take_conv_lines},
       {.name = "conv_f32", .take = take_conv_f32},
       {.name = "depthwise", .take = take_depthwise},
       {.name = "attention", .take = take_attention},

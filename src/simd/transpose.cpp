@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simd/transpose.h"
 
+#include <type_traits>
+
 #include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/transpose.cpp"
@@ -35,11 +37,9 @@ struct Matrix {
     }
   }
   // As many rows as a vector has lanes, four columns: a block of a vector holds four elements of each fourth row.
-  template <class D>
-  HWY_INLINE void rows_by_four(D d, std::int64_t i, std::int64_t j) const {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE void rows_by_four(D d, V a, V b, V c, V e, std::int64_t i, std::int64_t j) const {
     const hn::RepartitionToWide<D> d64;
-    const auto a = every_fourth(d, i, j), b = every_fourth(d, i + 1, j), c = every_fourth(d, i + 2, j),
-               e = every_fourth(d, i + 3, j);
     const auto ab = hn::BitCast(d64, hn::InterleaveLower(d, a, b)), ce = hn::BitCast(d64, hn::InterleaveLower(d, c, e));
     const auto AB = hn::BitCast(d64, hn::InterleaveUpper(d, a, b)), CE = hn::BitCast(d64, hn::InterleaveUpper(d, c, e));
     const auto put = [&](std::int64_t column, auto v) {
@@ -49,6 +49,18 @@ struct Matrix {
     put(1, hn::InterleaveUpper(d64, ab, ce));
     put(2, hn::InterleaveLower(d64, AB, CE));
     put(3, hn::InterleaveUpper(d64, AB, CE));
+  }
+  // Four times `fours` columns. All of a row is read before the next: where rows are a multiple of 4096 bytes apart,
+  // the first-level cache keeps few of them.
+  template <int fours, class D>
+  HWY_INLINE void square(D d, std::int64_t i, std::int64_t j) const {
+    hn::Vec<D> rows[4][fours];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r)
+#pragma GCC unroll 4
+      for (int q = 0; q < fours; ++q) rows[r][q] = every_fourth(d, i + r, j + 4 * q);
+#pragma GCC unroll 4
+    for (int q = 0; q < fours; ++q) rows_by_four(d, rows[0][q], rows[1][q], rows[2][q], rows[3][q], i, j + 4 * q);
   }
 #endif
 };
@@ -65,11 +77,16 @@ void transpose(const std::uint32_t* from, std::int64_t from_pitch, std::uint32_t
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(wide));
   for (std::int64_t i0 = 0; i0 < whole_rows; i0 += 16) {
     const std::int64_t i1 = i0 + 16 < whole_rows ? i0 + 16 : whole_rows;
-    for (std::int64_t j = 0; j < whole_columns; j += 4) {
-      std::int64_t i = i0;
-      for (; i + lanes <= i1; i += lanes) m.rows_by_four(wide, i, j);
-      for (; i < i1; i += 4) m.rows_by_four(hn::FixedTag<std::uint32_t, 4>(), i, j);
-    }
+    std::int64_t j = 0;
+    const auto columns_at_once = [&](auto fours) {
+      for (; j + 4 * fours() <= whole_columns; j += 4 * fours()) {
+        std::int64_t i = i0;
+        for (; i + lanes <= i1; i += lanes) m.square<fours()>(wide, i, j);
+        for (; i < i1; i += 4) m.square<fours()>(hn::FixedTag<std::uint32_t, 4>(), i, j);
+      }
+    };
+    columns_at_once(std::integral_constant<int, hn::MaxLanes(wide) / 4>());
+    columns_at_once(std::integral_constant<int, 1>());
   }
 #endif
   m.plain(0, whole_rows, whole_columns, columns);

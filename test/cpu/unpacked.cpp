@@ -73,13 +73,28 @@ TEST(Unpacked, Matmul) {
     }
 }
 
-// A task takes so many rows only.
-TEST(Unpacked, MoreRowsThanATask) {
-  Net net;
-  net.output(net.conv2d(net.input(DType::f32, {1, 1, 259, 2048}, -1, 1),
-                        net.constant(DType::f32, {520, 1, 1, 2048}, -0.1, 0.1),
-                        net.constant(DType::f32, {520}, -1, 1)));
-  expect_as_interpreted(net, {1e-4, 1e-4}, "", "unpacked");
+// Rows of 4096 bytes, which are copied: a task's as a whole, in blocks of k, and more than a task takes.
+TEST(Unpacked, RowsThatShareCacheLines) {
+  for (const std::int64_t rows : {100, 259})
+    for (const std::int64_t k : {1024, 2048}) {
+      Net net;
+      const std::int64_t n = (4 << 20) / (4 * k) + 8;
+      net.output(net.conv2d(net.input(DType::f32, {1, 1, rows, k}, -1, 1),
+                            net.constant(DType::f32, {n, 1, 1, k}, -0.1, 0.1), net.constant(DType::f32, {n}, -1, 1)));
+      expect_as_interpreted(net, {1e-4, 1e-4}, fmt::format("{} rows of {}", rows, k), "unpacked");
+    }
+}
+
+// Weights that several products read.
+TEST(Unpacked, SharedWeights) {
+  for (const std::int64_t rows : {1, 3}) {
+    Net net;
+    const ValueId w = net.constant(DType::f32, {513, 1, 1, 513}, -0.1, 0.1);
+    ValueId x = net.input(DType::f32, {1, 1, rows, 513}, -1, 1);
+    for (int i = 0; i < 3; ++i) x = net.conv2d(x, w, net.constant(DType::f32, {513}, -1, 1));
+    net.output(x);
+    expect_as_interpreted(net, {1e-3, 1e-4}, fmt::format("{} rows", rows), "unpacked");
+  }
 }
 
 // Of many rows each element is the sum in the order in which packed weights give it, whatever the weights' type: bit
@@ -89,7 +104,7 @@ TEST(Unpacked, PanelsGiveWhatPackedWeightsGive) {
     for (std::int64_t set : instruction_sets()) {
       use(set);
       Net whole(3);
-      const std::int64_t rows = 70, n = 1010, k = 1100, part = 40;
+      const std::int64_t rows = 100, n = 1010, k = 1100, part = 40;
       const ValueId x = whole.input(type, {1, 1, rows, k}, -1, 1);
       const ValueId w = whole.constant(type, {n, 1, 1, k}, -0.1, 0.1), b = whole.constant(type, {n}, -1, 1);
       whole.output(whole.conv2d(x, w, b));

@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "simd/dispatch.h"
+#include "simd/prefetch.h"
 #include "simd/transpose.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/matrix/gemm_f32.cpp"
@@ -22,6 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
 using Floats = hn::ScalableTag<float>;
+using Narrow = hn::CappedTag<float, 8>;  // processors that have longer vectors may do two of these at once
 
 // Rows x vectors accumulators stay in registers: 24 of 32 with AVX-512, 12 of 16 elsewhere.
 #if HWY_TARGET <= HWY_AVX3
@@ -30,11 +32,13 @@ constexpr int max_rows = 12;
 constexpr int max_rows = 6;
 #endif
 
-template <int rows, int vectors>
+constexpr std::int64_t floats_of_line = 16;
+
+template <class D, int rows, int vectors>
 HWY_NOINLINE void tile(const GemmF32Call& call) {
-  const Floats d;
+  const D d;
   const std::size_t lanes = hn::Lanes(d);
-  using V = hn::Vec<Floats>;
+  using V = hn::Vec<D>;
   // A panel that is partly used goes through memory of our own, so that nothing past the row's end is touched.
   const int width = vectors * static_cast<int>(lanes);
   const bool whole = call.columns == width;
@@ -54,24 +58,31 @@ HWY_NOINLINE void tile(const GemmF32Call& call) {
   const float* b = call.b;
   // Four rows per base register: x86 addresses base, base+s, base+2s, base+3s without further registers.
   const std::int64_t s = call.a_stride;
-  const float* a0 = call.a;
-  const float* a4 = a0 + 4 * s;
-  const float* a8 = a0 + 8 * s;
-  for (std::int64_t k = call.k; k > 0; --k) {
-    V bv[vectors];
+  const std::int64_t at_once = call.ahead.rows > 0 ? floats_of_line : call.k;
+  for (std::int64_t segment = 0; segment < call.segments; ++segment) {
+    const float* a0 = call.a + segment * call.segment_stride;
+    const float* a4 = a0 + 4 * s;
+    const float* a8 = a0 + 8 * s;
+    for (std::int64_t first = 0; first < call.k; first += at_once) {
+      for (std::int64_t r = 0; r < call.ahead.rows; ++r)
+        simd::prefetch(call.ahead.from + r * call.ahead.pitch + first * call.ahead.element);
+      for (std::int64_t k = std::min(at_once, call.k - first); k > 0; --k) {
+        V bv[vectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) bv[v] = hn::LoadU(d, b + static_cast<std::size_t>(v) * lanes);
+        for (int v = 0; v < vectors; ++v) bv[v] = hn::LoadU(d, b + static_cast<std::size_t>(v) * lanes);
 #pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r) {
-      const float* base = r < 4 ? a0 : r < 8 ? a4 : a8;
-      const V a = hn::Set(d, base[(r % 4) * s]);
+        for (int r = 0; r < rows; ++r) {
+          const float* base = r < 4 ? a0 : r < 8 ? a4 : a8;
+          const V a = hn::Set(d, base[(r % 4) * s]);
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) acc[r][v] = hn::MulAdd(a, bv[v], acc[r][v]);
+          for (int v = 0; v < vectors; ++v) acc[r][v] = hn::MulAdd(a, bv[v], acc[r][v]);
+        }
+        b += call.b_stride;
+        ++a0;
+        ++a4;
+        ++a8;
+      }
     }
-    b += call.b_stride;
-    ++a0;
-    ++a4;
-    ++a8;
   }
   const V lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
 #pragma GCC unroll 12
@@ -89,32 +100,38 @@ HWY_NOINLINE void tile(const GemmF32Call& call) {
   for (int r = 0; r < rows; ++r) std::memcpy(call.c + r * call.c_stride, edge + r * width, used);
 }
 
-template <int vectors>
+template <class D, int vectors>
 void by_rows(const GemmF32Call& call) {
   switch (call.rows) {
-    case 1: return tile<1, vectors>(call);
-    case 2: return tile<2, vectors>(call);
-    case 3: return tile<3, vectors>(call);
-    case 4: return tile<4, vectors>(call);
-    case 5: return tile<5, vectors>(call);
-    case 6: return tile<6, vectors>(call);
+    case 1: return tile<D, 1, vectors>(call);
+    case 2: return tile<D, 2, vectors>(call);
+    case 3: return tile<D, 3, vectors>(call);
+    case 4: return tile<D, 4, vectors>(call);
+    case 5: return tile<D, 5, vectors>(call);
+    case 6: return tile<D, 6, vectors>(call);
 #if HWY_TARGET <= HWY_AVX3
-    case 7: return tile<7, vectors>(call);
-    case 8: return tile<8, vectors>(call);
-    case 9: return tile<9, vectors>(call);
-    case 10: return tile<10, vectors>(call);
-    case 11: return tile<11, vectors>(call);
-    case 12: return tile<12, vectors>(call);
+    case 7: return tile<D, 7, vectors>(call);
+    case 8: return tile<D, 8, vectors>(call);
+    case 9: return tile<D, 9, vectors>(call);
+    case 10: return tile<D, 10, vectors>(call);
+    case 11: return tile<D, 11, vectors>(call);
+    case 12: return tile<D, 12, vectors>(call);
 #endif
   }
 }
 
-void panel(const GemmF32Call& call) { call.vectors == 2 ? by_rows<2>(call) : by_rows<1>(call); }
+void panel(const GemmF32Call& call) {
+  const int lanes = static_cast<int>(hn::Lanes(Floats()));
+  call.width > lanes    ? by_rows<Floats, 2>(call)
+  : call.width == lanes ? by_rows<Floats, 1>(call)
+                        : by_rows<Narrow, 1>(call);
+}
 
 }  // namespace
 
 const GemmF32& gemm_f32_here() {
-  static const GemmF32 here{static_cast<int>(hn::Lanes(Floats())), max_rows, &panel};
+  static const GemmF32 here{static_cast<int>(hn::Lanes(Floats())), static_cast<int>(hn::Lanes(Narrow())), max_rows,
+                            &panel};
   return here;
 }
 
@@ -133,6 +150,7 @@ void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float*
   packed.k = k;
   packed.n = n;
   packed.lanes = gemm_f32().lanes;
+  packed.narrowest = gemm_f32().narrowest;
   packed.bias_storage.resize(static_cast<std::size_t>(packed.padded()));
   for (std::int64_t j = 0; j < n; ++j) packed.bias_storage[static_cast<std::size_t>(j)] = bias[bias_count == 1 ? 0 : j];
   packed.bias = packed.bias_storage.data();
@@ -152,7 +170,7 @@ void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float*
 }
 
 void pack_panel_of_rows(const PanelsF32& panels, std::int64_t p, const float* b, float* into) {
-  const std::int64_t width = panels.vectors(p) * panels.lanes, first = p * panels.panel_width();
+  const std::int64_t width = panels.width(p), first = p * panels.panel_width();
   const std::int64_t columns = std::min(width, panels.n - first);
   simd::transpose_words(reinterpret_cast<const std::uint32_t*>(b + first * panels.k), panels.k,
                         reinterpret_cast<std::uint32_t*>(into), width, columns, panels.k);
@@ -161,7 +179,7 @@ void pack_panel_of_rows(const PanelsF32& panels, std::int64_t p, const float* b,
 }
 
 void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float* into) {
-  const std::int64_t width = panels.vectors(p) * panels.lanes, first = p * panels.panel_width();
+  const std::int64_t width = panels.width(p), first = p * panels.panel_width();
   const std::int64_t columns = std::min(width, panels.n - first);
   for (std::int64_t i = 0; i < panels.k; ++i) {
     std::memcpy(into, b + i * panels.n + first, static_cast<std::size_t>(columns) * sizeof(float));
@@ -178,17 +196,21 @@ void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part
     call.a_stride = a_stride;
     call.k = b.k;
     call.b = b.panel(p);
-    call.vectors = b.vectors(p);
-    call.b_stride = b.packed ? std::int64_t{call.vectors} * b.lanes : b.n;
+    call.width = b.width(p);
+    call.b_stride = b.packed ? call.width : b.n;
     call.bias = b.bias + first_column;
     call.lowest = lowest;
     call.highest = highest;
     call.c_stride = b.n;
-    call.columns = static_cast<int>(std::min<std::int64_t>(call.vectors * b.lanes, b.n - first_column));
+    call.columns = static_cast<int>(std::min<std::int64_t>(call.width, b.n - first_column));
+    Ahead ahead;
+    if (b.packed && p + 1 < part.last_panel)
+      ahead = {reinterpret_cast<const std::byte*>(b.panel(p + 1)), b.width(p + 1), b.k * 4, 4};
     sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
       call.a = a + first * a_stride;
       call.rows = static_cast<int>(count);
       call.c = c + first * b.n + first_column;
+      call.ahead = ahead.part(first, count, part.rows);
       kernel.panel(call);
     });
   }

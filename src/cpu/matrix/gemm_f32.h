@@ -3,6 +3,7 @@
 // any stride. Each element sums its K products in order, starting from the bias: results do not depend on how
 // rows and columns are shared out.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -13,39 +14,64 @@
 
 namespace tosaic::cpu {
 
+// What is read soon, and brought to the second-level cache while products are computed: rows of k elements.
+struct Ahead {
+  const std::byte* from = nullptr;
+  std::int64_t rows = 0, pitch = 0, element = 0;  // pitch and size of an element in bytes
+  // What is fetched with `count` of `all` rows of products, from `first` on.
+  Ahead part(std::int64_t first, std::int64_t count, std::int64_t all) const {
+    const std::int64_t begin = rows * first / all, end = rows * (first + count) / all;
+    return {from + begin * pitch, end - begin, pitch, element};
+  }
+};
+
 struct GemmF32Call {
-  const float* a;         // [rows][k]
+  const float* a;         // [rows][segments][k]
   std::int64_t a_stride;  // elements between rows
   int rows;               // 1..max_rows
   std::int64_t k;
-  const float* b;         // one panel: [k][vectors * lanes]
-  std::int64_t b_stride;  // elements between its rows
-  int vectors;            // 1 or 2
-  const float* bias;      // [vectors * lanes]; null: the sums go on from what c holds
-  float lowest, highest;  // NaN passes through
+  std::int64_t segments = 1, segment_stride = 0;  // how many that lie so many elements apart make a row
+  const float* b;                                 // one panel: [segments * k][width]
+  std::int64_t b_stride;                          // elements between its rows
+  int width;                                      // of two vectors, one, or the kernel's narrowest
+  const float* bias;                              // [width]; null: the sums go on from what c holds
+  float lowest, highest;                          // NaN passes through
   float* c;
   std::int64_t c_stride;
   int columns;  // of this panel; the last vector may be partly used
+  Ahead ahead = {};
 };
 
 struct GemmF32 {
   int lanes;
+  int narrowest;  // lanes of the shortest vectors that are worth while: they may take half the time
   int max_rows;
   void (*panel)(const GemmF32Call&);
 };
 const GemmF32& gemm_f32();  // for the instruction set in use
 
-// B in panels of two vectors' columns, one after the other, each [k][columns]; the last may be one vector wide.
+// How many elements apart rows of A are best where they can be copied: a multiple of 4096 bytes would bring as many as
+// a tile has into one set of the first-level cache, which holds eight lines or twelve. `n`: columns that
+// each of them meets, which pay for the copy.
+inline std::int64_t best_pitch(const GemmF32& kernel, std::int64_t k, std::int64_t n) {
+  const bool alike = k > 0 && k % 1024 == 0;
+  return alike && kernel.max_rows > 6 && n >= 64 ? k + 16 : k;
+}
+
+// B in panels of two vectors' columns, one after the other, each [k][columns]; the last may be narrower.
 struct PanelsF32 {
   std::int64_t k = 0, n = 0;
-  int lanes = 0;
-  const float* data = nullptr;  // padded columns are 0
-  const float* bias = nullptr;  // padded to whole vectors
-  bool packed = true;           // false: `data` is B itself, [k][n], of whole vectors
+  int lanes = 0, narrowest = 0;  // 0: a panel is whole vectors
+  const float* data = nullptr;   // padded columns are 0
+  const float* bias = nullptr;   // padded to whole vectors
+  bool packed = true;            // false: `data` is B itself, [k][n], of whole vectors
   std::int64_t padded() const { return (n + lanes - 1) / lanes * lanes; }
   std::int64_t panel_width() const { return 2 * lanes; }
   std::int64_t count() const { return (n + panel_width() - 1) / panel_width(); }
-  int vectors(std::int64_t panel) const { return (panel + 1) * panel_width() <= padded() ? 2 : 1; }
+  int width(std::int64_t panel) const {
+    const std::int64_t columns = n - panel * panel_width();
+    return columns > lanes ? 2 * lanes : columns > narrowest ? lanes : narrowest;
+  }
   const float* panel(std::int64_t p) const { return data + p * panel_width() * (packed ? k : 1); }
 };
 struct PackedF32 : PanelsF32 {

@@ -47,9 +47,8 @@ struct QuantisedProduct {
     auto* floats = reinterpret_cast<float*>(memory);
     const auto* a = static_cast<const float*>(frame.read(input)) + part.first_row * panels->k;
     for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
-      const int vectors = one.vectors(p);
-      for (int v = 0; v < vectors; ++v)
-        kernel->widen(*panels, 2 * p + v, floats + v * wide->lanes, std::int64_t{vectors} * wide->lanes);
+      const int width = one.width(p);
+      for (int v = 0; v * wide->lanes < width; ++v) kernel->widen(*panels, 2 * p + v, floats + v * wide->lanes, width);
       one.data = floats - p * one.panel_width() * one.k;  // panel(p) is `floats`
       multiply(*wide, sharing, {part.first_row, part.rows, p, p + 1}, a, panels->k, one, epilogue.lowest,
                epilogue.highest, c);

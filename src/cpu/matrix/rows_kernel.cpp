@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "simd/dispatch.h"
+#include "simd/prefetch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/matrix/rows_kernel.cpp"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -21,7 +21,6 @@ using Floats = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<Floats>;
 using Shorts = hn::Rebind<std::uint16_t, Floats>;
 constexpr int columns_at_once = RowsKernel::columns_at_once;
-constexpr std::int64_t bytes_ahead = 8192;
 
 // Rows x 4 sums stay in registers: 24 of 32 with AVX-512, 8 of 16 elsewhere.
 #if HWY_TARGET <= HWY_AVX3
@@ -101,7 +100,7 @@ HWY_INLINE void finish(const FloatVector (&v)[columns_at_once], const RowsCall& 
 #endif
 }
 
-template <DType type, int rows>
+template <DType type, int rows, bool fetches>
 HWY_NOINLINE void tile(const RowsCall& call) {
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -110,7 +109,6 @@ HWY_NOINLINE void tile(const RowsCall& call) {
   const std::byte* w[columns_at_once];
 #pragma GCC unroll 4
   for (int c = 0; c < columns_at_once; ++c) w[c] = call.weight + std::min(c, call.columns - 1) * call.k * element;
-  const std::int64_t ahead = columns_at_once * call.k * element;
   FloatVector acc[rows][columns_at_once];
 #pragma GCC unroll 6
   for (int r = 0; r < rows; ++r)
@@ -122,7 +120,7 @@ HWY_NOINLINE void tile(const RowsCall& call) {
 #pragma GCC unroll 4
     for (int c = 0; c < columns_at_once; ++c) {
       b[c] = load<type>(w[c] + i * element);
-      hwy::Prefetch(w[c] + ahead + i * element);  // of the four next columns
+      if (fetches) simd::prefetch(w[c] + call.ahead + i * element);
     }
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r) {
@@ -146,8 +144,8 @@ HWY_NOINLINE void tile(const RowsCall& call) {
   for (int r = 0; r < rows; ++r) finish(acc[r], call, call.c + r * call.c_stride);
 }
 
-// Of one row, whose products take no time compared with the weights' way from memory: one column after the other, so
-// that this is read from front to back.
+// Of one row of weights that come from memory, compared with which products take no time: one column after the other,
+// so that this is read from front to back.
 template <DType type>
 HWY_NOINLINE void one_row(const RowsCall& call) {
   const Floats d;
@@ -167,7 +165,7 @@ HWY_NOINLINE void one_row(const RowsCall& call) {
       for (int j = 0; j < chains; ++j) {
         const std::int64_t at = i + j * lanes;
         acc[j] = hn::MulAdd(hn::LoadU(d, call.a + at), load<type>(w + at * element), acc[j]);
-        if (j * lanes * element % 64 == 0) hwy::Prefetch(w + at * element + bytes_ahead);
+        if (j * lanes * element % 64 == 0) simd::prefetch(w + at * element + call.ahead);
       }
     }
     for (; i + lanes <= call.k; i += lanes)
@@ -180,18 +178,22 @@ HWY_NOINLINE void one_row(const RowsCall& call) {
   finish(sums, call, call.c);
 }
 
-template <DType type>
-void product(const RowsCall& call) {
+template <DType type, bool fetches>
+void by_rows(const RowsCall& call) {
   switch (call.rows) {
-    case 1: return one_row<type>(call);
-    case 2: return tile<type, 2>(call);
+    case 1: return fetches ? one_row<type>(call) : tile<type, 1, fetches>(call);
+    case 2: return tile<type, 2, fetches>(call);
 #if HWY_TARGET <= HWY_AVX3
-    case 3: return tile<type, 3>(call);
-    case 4: return tile<type, 4>(call);
-    case 5: return tile<type, 5>(call);
-    case 6: return tile<type, 6>(call);
+    case 3: return tile<type, 3, fetches>(call);
+    case 4: return tile<type, 4, fetches>(call);
+    case 5: return tile<type, 5, fetches>(call);
+    case 6: return tile<type, 6, fetches>(call);
 #endif
   }
+}
+template <DType type>
+void product(const RowsCall& call) {
+  call.ahead ? by_rows<type, true>(call) : by_rows<type, false>(call);
 }
 
 template <DType type>

@@ -18,6 +18,7 @@ struct RowsCall {
   const std::byte* weight;  // [columns][k]
   int columns;              // 1..columns_at_once
   const float* bias;        // [columns_at_once]
+  std::int64_t ahead;       // how many bytes behind a weight those lie that are fetched with it; 0: none are
   float lowest, highest;    // NaN passes through
   float* c;
   std::int64_t c_stride;

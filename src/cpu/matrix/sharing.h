@@ -39,6 +39,12 @@ struct Sharing {
     if (rows < 8 * max_rows && !whole_rows) block = rows;  // few rows: the columns are shared out instead
     s.rows_per_task = std::min(block, rows);
     s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;
+    // As many for each thread, and as large: the kernel can do with somewhat fewer rows at once.
+    if (threads > 1 && s.row_tasks > 1 && max_rows <= 12) {
+      const std::int64_t even = (s.row_tasks + threads - 1) / threads * threads;
+      s.rows_per_task = std::max<std::int64_t>((max_rows + 1) / 2, (rows + even - 1) / even);
+      s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;
+    }
     if (!whole_rows && s.row_tasks < wanted) {
       s.column_tasks = std::min(panels, (wanted + s.row_tasks - 1) / s.row_tasks);
       s.panels_per_task = (panels + s.column_tasks - 1) / s.column_tasks;

@@ -15,8 +15,8 @@
 namespace tosaic::cpu {
 namespace {
 
-// Up to so many rows sums along k cost less than panels.
-constexpr std::int64_t few_rows = 48;
+// Up to so many rows sums along k cost less than panels: where many of them stay in registers, and elsewhere.
+constexpr std::int64_t few_rows_of_many = 96, few_rows = 48;
 // Of k in a panel, so that it and what it meets stay in the second-level cache. Where weights lie [k][n], few rows take
 // fewer: neighbouring panels of a row of weights come soon after each other.
 constexpr std::int64_t block_of_k = 1024, short_block_of_k = 64;
@@ -40,6 +40,7 @@ struct Unpacked {
   const std::byte* weights = nullptr;  // [batch][n][k], or by_columns [batch][k][n]
   DType type = DType::f32;
   bool by_columns = false;
+  bool is_only_reader = true;  // weights of several products are in some cache
   std::int64_t batch = 1, n = 0, k = 0;
   std::vector<float> bias;  // padded to whole panels
   Epilogue epilogue;
@@ -47,10 +48,12 @@ struct Unpacked {
   ValueId input = no_value;
   std::size_t scratch = 0;
   const GemmF32* kernel = &gemm_f32();
-  const RowsKernel* rows = &rows_kernel();
+  const RowsKernel* few_rows_kernel = &rows_kernel();
 
   std::int64_t width() const { return 2 * kernel->lanes; }
-  bool few() const { return !by_columns && sharing.rows <= few_rows; }
+  bool few() const {
+    return !by_columns && sharing.rows <= (few_rows_kernel->max_rows > 2 ? few_rows_of_many : few_rows);
+  }
   std::int64_t element() const { return static_cast<std::int64_t>(storage_size(type)); }
   std::int64_t k_at_once() const {
     return std::min(k, by_columns && sharing.rows <= kernel->max_rows ? short_block_of_k : block_of_k);
@@ -59,7 +62,7 @@ struct Unpacked {
 
   void plan(std::int64_t row_count, int threads) {
     sharing.rows = row_count;
-    sharing.max_rows = few() ? rows->max_rows : kernel->max_rows;
+    sharing.max_rows = few() ? few_rows_kernel->max_rows : kernel->max_rows;
     sharing.panels = (n + width() - 1) / width();
     sharing.row_tasks = (row_count + rows_of_task - 1) / rows_of_task;
     sharing.rows_per_task = (row_count + sharing.row_tasks - 1) / sharing.row_tasks;
@@ -67,18 +70,22 @@ struct Unpacked {
     sharing.column_tasks = std::min(sharing.panels, (tasks + others - 1) / others);
     sharing.panels_per_task = (sharing.panels + sharing.column_tasks - 1) / sharing.column_tasks;
     sharing.column_tasks = (sharing.panels + sharing.panels_per_task - 1) / sharing.panels_per_task;
-    scratch = few() ? 0 : panel_bytes() * (type == DType::f32 || by_columns ? 1 : 2);
+    if (few()) return;
+    scratch = panels_bytes();
+    if (!copies_rows()) return;
+    const std::int64_t at_once = stay_near() ? k : k_at_once();
+    scratch += align_up(static_cast<std::size_t>(sharing.rows_per_task * copied_pitch(at_once)) * 4);
   }
+  std::size_t panels_bytes() const { return panel_bytes() * (type == DType::f32 || by_columns ? 1 : 2); }
 
   struct Block {
     const float* data;
     std::int64_t stride;
   };
   // Panel p of `matrix` from k `first` on, `count` of them: where it lies, or in `memory`.
-  Block block(const std::byte* matrix, std::int64_t p, std::int64_t first, std::int64_t count, int vectors,
+  Block block(const std::byte* matrix, std::int64_t p, std::int64_t first, std::int64_t count, int to_width,
               std::byte* memory) const {
-    const std::int64_t column = p * width(), columns = std::min(width(), n - column),
-                       to_width = vectors * kernel->lanes;
+    const std::int64_t column = p * width(), columns = std::min(width(), n - column);
     auto* to = reinterpret_cast<float*>(memory);
     if (by_columns) {
       const std::byte* from = matrix + (first * n + column) * element();
@@ -88,7 +95,7 @@ struct Unpacked {
         if (type == DType::f32)
           std::memcpy(row, from, static_cast<std::size_t>(columns) * 4);
         else
-          rows->widen(type, from, columns, row);
+          few_rows_kernel->widen(type, from, columns, row);
         std::fill(row + columns, row + to_width, 0.0f);
       }
       return {to, to_width};
@@ -97,7 +104,8 @@ struct Unpacked {
     std::int64_t pitch = k;
     if (type != DType::f32) {
       auto* wide = reinterpret_cast<float*>(memory + panel_bytes());
-      for (std::int64_t j = 0; j < columns; ++j) rows->widen(type, from + j * k * element(), count, wide + j * count);
+      for (std::int64_t j = 0; j < columns; ++j)
+        few_rows_kernel->widen(type, from + j * k * element(), count, wide + j * count);
       from = reinterpret_cast<const std::byte*>(wide);
       pitch = count;
     }
@@ -108,29 +116,63 @@ struct Unpacked {
     return {to, to_width};
   }
 
+  // Where a block of the weights begins.
+  struct Place {
+    std::int64_t panel, first;  // the latter of k
+  };
   // a and c: of the part's first row.
   void by_panels(const Sharing::Part& part, const float* a, const std::byte* matrix, float* c,
                  std::byte* memory) const {
-    const std::int64_t step = k_at_once();
-    // Either rows of A stay in the second-level cache as a whole, and weights are read along their rows, or a block of
-    // each.
-    const bool near = !by_columns && part.rows * k * 4 <= cached_bytes_of_rows;
-    const std::int64_t group = near ? 1 : part.last_panel - part.first_panel;
-    for (std::int64_t from = part.first_panel; from < part.last_panel; from += group)
-      for (std::int64_t first = 0; first < k; first += step)
-        for (std::int64_t p = from; p < from + group; ++p)
-          one_panel(part, p, first, std::min(step, k - first), a, matrix, c, memory);
+    const std::int64_t step = k_at_once(), blocks = (k + step - 1) / step, panels = part.last_panel - part.first_panel;
+    const auto place = [&](std::int64_t i) {
+      return stay_near() ? Place{part.first_panel + i / blocks, i % blocks * step}
+                         : Place{part.first_panel + i % panels, i / panels * step};
+    };
+    Rows rows{a, k, 0};
+    for (std::int64_t i = 0; i < panels * blocks; ++i) {
+      const auto [panel, first] = place(i);
+      const std::int64_t count = std::min(step, k - first);
+      if (copies_rows() && i == 0 && stay_near()) rows = copied(part.rows, a, 0, k, memory);
+      if (copies_rows() && i % panels == 0 && !stay_near()) rows = copied(part.rows, a, first, count, memory);
+      const Ahead ahead = i + 1 < panels * blocks ? raw(matrix, place(i + 1)) : Ahead();
+      one_panel(part, panel, first, count, rows, matrix, c, memory, ahead);
+    }
   }
-  void one_panel(const Sharing::Part& part, std::int64_t p, std::int64_t first, std::int64_t count, const float* a,
-                 const std::byte* matrix, float* c, std::byte* memory) const {
+  // Either rows of A stay in the second-level cache as a whole, and weights are read along their rows, or a block of
+  // each.
+  bool stay_near() const { return !by_columns && sharing.rows_per_task * k * 4 <= cached_bytes_of_rows; }
+  // Rows of A from k `first` on.
+  struct Rows {
+    const float* data;
+    std::int64_t pitch, first;
+  };
+  bool copies_rows() const {
+    return sharing.rows > kernel->max_rows && best_pitch(*kernel, k, sharing.panels_per_task * width()) != k;
+  }
+  static std::int64_t copied_pitch(std::int64_t count) { return count + 16; }
+  // In the scratch behind the panels.
+  Rows copied(std::int64_t row_count, const float* a, std::int64_t first, std::int64_t count, std::byte* memory) const {
+    auto* to = reinterpret_cast<float*>(memory + panels_bytes());
+    for (std::int64_t row = 0; row < row_count; ++row)
+      std::memcpy(to + row * copied_pitch(count), a + row * k + first, static_cast<std::size_t>(count) * 4);
+    return {to, copied_pitch(count), first};
+  }
+  // A block of the weights as they lie, to be read ahead. By columns its rows are short.
+  Ahead raw(const std::byte* matrix, const Place& at) const {
+    if (by_columns) return {};
+    const std::int64_t column = at.panel * width();
+    return {matrix + (column * k + at.first) * element(), std::min(width(), n - column), k * element(), element()};
+  }
+  void one_panel(const Sharing::Part& part, std::int64_t p, std::int64_t first, std::int64_t count, const Rows& rows,
+                 const std::byte* matrix, float* c, std::byte* memory, const Ahead& ahead) const {
     const std::int64_t column = p * width();
     const bool last = first + count == k;
     GemmF32Call call{};
-    call.a_stride = k;
+    call.a_stride = rows.pitch;
     call.k = count;
     call.columns = static_cast<int>(std::min(width(), n - column));
-    call.vectors = call.columns > kernel->lanes ? 2 : 1;
-    const Block b = block(matrix, p, first, count, call.vectors, memory);
+    call.width = call.columns > kernel->lanes ? 2 * kernel->lanes : kernel->lanes;
+    const Block b = block(matrix, p, first, count, call.width, memory);
     call.b = b.data;
     call.b_stride = b.stride;
     call.bias = first == 0 ? bias.data() + column : nullptr;
@@ -138,9 +180,10 @@ struct Unpacked {
     call.highest = last ? epilogue.highest : std::numeric_limits<float>::infinity();
     call.c_stride = n;
     sharing.for_groups(part.rows, [&](std::int64_t row, std::int64_t rows_here) {
-      call.a = a + row * k + first;
+      call.a = rows.data + row * rows.pitch + (first - rows.first);
       call.rows = static_cast<int>(rows_here);
       call.c = c + row * n + column;
+      call.ahead = ahead.part(row, rows_here, part.rows);
       kernel->panel(call);
     });
   }
@@ -151,16 +194,18 @@ struct Unpacked {
     call.lowest = epilogue.lowest;
     call.highest = epilogue.highest;
     call.c_stride = n;
+    constexpr std::int64_t at_once = RowsKernel::columns_at_once, bytes_ahead = 8192;
+    if (is_only_reader) call.ahead = part.rows == 1 ? bytes_ahead : at_once * k * element();
     const std::int64_t end = std::min(n, part.last_panel * width());
-    for (std::int64_t column = part.first_panel * width(); column < end; column += RowsKernel::columns_at_once) {
+    for (std::int64_t column = part.first_panel * width(); column < end; column += at_once) {
       call.weight = matrix + column * k * element();
-      call.columns = static_cast<int>(std::min<std::int64_t>(RowsKernel::columns_at_once, end - column));
+      call.columns = static_cast<int>(std::min(at_once, end - column));
       call.bias = bias.data() + column;
       sharing.for_groups(part.rows, [&](std::int64_t row, std::int64_t count) {
         call.rows = static_cast<int>(count);
         call.a = a + row * k;
         call.c = c + row * n + column;
-        rows->product(type, call);
+        few_rows_kernel->product(type, call);
       });
     }
   }
@@ -198,6 +243,7 @@ bool take_unpacked(Planning& planning, std::uint32_t n) {
   product->weights = weight.constant.data();
   product->type = weight.type.dtype;
   product->by_columns = !is_convolution(node);
+  product->is_only_reader = planning.users[node.inputs[1]].size() == 1;
   product->input = node.inputs[0];
   product->batch = product->by_columns ? shape.size(0) : 1;
   product->n = shape.size(product->by_columns ? 2 : 0);

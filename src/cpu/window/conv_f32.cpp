@@ -17,13 +17,15 @@ struct ConvF32 {
   ValueId input = no_value;
   std::size_t patch_bytes = 0, tile_bytes = 0, scratch = 0;
   const GemmF32* kernel = nullptr;
+  std::int64_t pitch = 0;  // of patches
 
+  bool copies() const { return !window.is_matrix() || pitch != window.k(); }
   // Patches [first, first + rows) into `to`. Short runs are copied four floats at a time: what is written past
   // their end is overwritten by the next run, `to` has room for the last.
   void gather(const float* from, std::int64_t first, std::int64_t rows, float* to) const {
     const std::int64_t end = window.input_elements();
     for_patches(
-        window, first, rows, window.k(),
+        window, first, rows, pitch,
         [&](std::int64_t at, std::int64_t where, std::int64_t count) {
           if (count > 64 || at + count + 4 > end) {
             std::memcpy(to + where, from + at, static_cast<std::size_t>(count) * sizeof(float));
@@ -39,14 +41,14 @@ struct ConvF32 {
     const std::int64_t k = weight.k, n = weight.n;
     const auto* in = static_cast<const float*>(frame.read(input));
     const float* a = in + part.first_row * k;
-    if (!window.is_matrix()) {
+    if (copies()) {
       auto* patches = reinterpret_cast<float*>(memory);
       gather(in, part.first_row, part.rows, patches);
       a = patches;
     }
     auto* tile = reinterpret_cast<float*>(memory + patch_bytes);
     float* c = epilogue.chain ? tile : static_cast<float*>(frame.write(epilogue.output)) + part.first_row * n;
-    multiply(*kernel, sharing, part, a, k, weight, epilogue.lowest, epilogue.highest, c);
+    multiply(*kernel, sharing, part, a, pitch, weight, epilogue.lowest, epilogue.highest, c);
     if (epilogue.chain)
       epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile,
                           memory + patch_bytes + tile_bytes);
@@ -54,6 +56,14 @@ struct ConvF32 {
 };
 
 }  // namespace
+
+void pack_convolution(const Planning& planning, const Node& node, std::int64_t k, PackedF32& packed) {
+  const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
+  const Bytes weights = patch_weights(planning.graph, node);
+  pack_rows(reinterpret_cast<const float*>(weights.data()), weight.type.shape.size(0), k,
+            reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), packed,
+            weights.data() == weight.constant.data() ? &planning.packed_weights->floats : nullptr);
+}
 
 bool take_conv_f32(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
@@ -64,11 +74,8 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
   conv->kernel = &gemm_f32();
   conv->input = node.inputs[0];
   conv->window = window_of(planning.graph, node);
-  const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
-  const Bytes weights = patch_weights(planning.graph, node);
-  pack_rows(reinterpret_cast<const float*>(weights.data()), weight.type.shape.size(0), conv->window.k(),
-            reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), conv->weight,
-            weights.data() == weight.constant.data() ? &planning.packed_weights->floats : nullptr);
+  const Value& weight = planning.graph[node.inputs[1]];
+  pack_convolution(planning, node, conv->window.k(), conv->weight);
   conv->epilogue = find_epilogue(
       planning, n, false,
       !shares_columns(planning, conv->window.rows(), conv->kernel->max_rows, weight.type.shape.elements()));
@@ -76,8 +83,8 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
   conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.count(), row_bytes,
                                 planning.threads, conv->epilogue.chain != nullptr);
   const std::int64_t block = conv->sharing.rows_per_task;
-  if (!conv->window.is_matrix())
-    conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->window.k() + 16) * 4);
+  conv->pitch = best_pitch(*conv->kernel, conv->window.k(), conv->weight.n);
+  if (conv->copies()) conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->pitch + 16) * 4);
   conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * conv->weight.n);
   conv->scratch = conv->patch_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
   add_shared_step<ConvF32>(planning, "conv_f32", n, std::move(conv));
