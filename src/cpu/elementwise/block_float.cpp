@@ -122,7 +122,7 @@ struct Tanh {
 struct Sigmoid {
   static HWY_INLINE V f(D d, V x) {
     const V one = hn::Set(d, 1.0f);
-    const V e = hn::Exp(d, hn::Neg(hn::Abs(x)));
+    const V e = finite_exponential(d, hn::Neg(hn::Abs(x)));
     const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
     return keep_nan(x, hn::Div(numerator, hn::Add(one, e)));
   }
@@ -149,7 +149,7 @@ struct Erf {
     q = hn::MulAdd(q, t, hn::Set(d, -1.1294951438903809f));
     q = hn::MulAdd(q, t, hn::Set(d, 0.0001705536851659f));
     const V one = hn::Set(d, 1.0f);
-    const V large = hn::CopySign(hn::Sub(one, hn::Exp(d, q)), x);
+    const V large = hn::CopySign(hn::Sub(one, finite_exponential(d, q)), x);
     return keep_nan(x, hn::IfThenElse(hn::Lt(t, hn::Set(d, 0.9f)), small, large));
   }
 };

@@ -370,7 +370,8 @@ bool chainable(const Graph& graph, std::uint32_t n) {
 
 plan::Fusing chaining(const Planning& planning) {
   return {.can = [&planning](std::uint32_t n) { return !planning.taken[n] && chainable(planning.graph, n); },
-          .max_nodes = max_instructions / 4};
+          .max_nodes = max_instructions / 4,
+          .joins = true};
 }
 
 }  // namespace tosaic::cpu

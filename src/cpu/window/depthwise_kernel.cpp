@@ -20,27 +20,28 @@ namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
 using Floats = hn::ScalableTag<float>;
-using FloatVector = hn::Vec<Floats>;
 constexpr std::int64_t most_lanes = HWY_MAX_BYTES / 4;
 
-// ---- f32. Two pixels at a time share the weights; `fixed` taps are unrolled, 0: any number.
-template <int fixed, int pixels>
+// ---- f32. Two pixels at a time share the weights; `fixed` taps are unrolled, 0: any number. The last vector of
+// channels may overlap the one before it. There are as many as D has lanes, or less where it has few.
+template <class D, int fixed, int pixels>
 HWY_INLINE void pixels_f32(const DepthwiseF32Call& call, std::int64_t first) {
-  const Floats d;
+  const D d;
+  using V = hn::Vec<D>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t taps = fixed ? fixed : call.tap_count, channels = call.channels;
   const float* tap[fixed ? fixed : 1];
   for (int t = 0; t < fixed; ++t) tap[t] = call.taps[t] + first * call.step;
   auto tap_at = [&](std::int64_t t) { return fixed ? tap[t] : call.taps[t] + first * call.step; };
-  const FloatVector lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
+  const V lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
   float* out = call.out + first * call.out_step;
-  std::int64_t c = 0;
-  for (; c + lanes <= channels; c += lanes) {
-    FloatVector acc[pixels];
+  for (std::int64_t next = 0; next < channels && channels >= lanes; next += lanes) {
+    const std::int64_t c = std::min(next, channels - lanes);
+    V acc[pixels];
     for (int p = 0; p < pixels; ++p) acc[p] = hn::LoadU(d, call.bias + c);
 #pragma GCC unroll 9
     for (std::int64_t t = 0; t < taps; ++t) {
-      const FloatVector w = hn::LoadU(d, call.weight + t * call.weight_stride + c);
+      const V w = hn::LoadU(d, call.weight + t * call.weight_stride + c);
       const float* x = tap_at(t) + c;
 #pragma GCC unroll 2
       for (int p = 0; p < pixels; ++p) acc[p] = hn::MulAdd(hn::LoadU(d, x + p * call.step), w, acc[p]);
@@ -49,26 +50,33 @@ HWY_INLINE void pixels_f32(const DepthwiseF32Call& call, std::int64_t first) {
     for (int p = 0; p < pixels; ++p)
       hn::StoreU(hn::Min(highest, hn::Max(lowest, acc[p])), d, out + p * call.out_step + c);
   }
-  if (c == channels) return;
-  const auto rest = static_cast<std::size_t>(channels - c) * sizeof(float);
+  if (channels >= lanes) return;
+  const auto rest = static_cast<std::size_t>(channels) * sizeof(float);
   for (int p = 0; p < pixels; ++p) {
-    FloatVector acc = hn::LoadU(d, call.bias + c);
+    V acc = hn::LoadU(d, call.bias);
     for (std::int64_t t = 0; t < taps; ++t) {
       HWY_ALIGN float x[most_lanes] = {};
-      std::memcpy(x, tap_at(t) + p * call.step + c, rest);
-      acc = hn::MulAdd(hn::Load(d, x), hn::LoadU(d, call.weight + t * call.weight_stride + c), acc);
+      std::memcpy(x, tap_at(t) + p * call.step, rest);
+      acc = hn::MulAdd(hn::Load(d, x), hn::LoadU(d, call.weight + t * call.weight_stride), acc);
     }
     HWY_ALIGN float y[most_lanes];
     hn::Store(hn::Min(highest, hn::Max(lowest, acc)), d, y);
-    std::memcpy(out + p * call.out_step + c, y, rest);
+    std::memcpy(out + p * call.out_step, y, rest);
   }
 }
 
+template <class D, int fixed>
+void pixels_of_row(const DepthwiseF32Call& call) {
+  std::int64_t p = 0;
+  for (; p + 2 <= call.pixels; p += 2) pixels_f32<D, fixed, 2>(call, p);
+  if (p < call.pixels) pixels_f32<D, fixed, 1>(call, p);
+}
 template <int fixed>
 void row_f32(const DepthwiseF32Call& call) {
-  std::int64_t p = 0;
-  for (; p + 2 <= call.pixels; p += 2) pixels_f32<fixed, 2>(call, p);
-  if (p < call.pixels) pixels_f32<fixed, 1>(call, p);
+  const auto takes = [&](auto d) { return static_cast<std::int64_t>(hn::Lanes(d)) <= call.channels; };
+  if (takes(Floats())) return pixels_of_row<Floats, fixed>(call);
+  if (takes(hn::CappedTag<float, 8>())) return pixels_of_row<hn::CappedTag<float, 8>, fixed>(call);
+  pixels_of_row<hn::CappedTag<float, 4>, fixed>(call);
 }
 void depthwise_f32(const DepthwiseF32Call& call) {
   if (call.tap_count == 9) return row_f32<9>(call);
