@@ -113,6 +113,13 @@ void OperandMeans::see(ValueId v, const TensorType& type, std::span<const float>
   if (second) seen.first = {};
 }
 
+void OperandMeans::rename(const std::map<ValueId, ValueId>& now) {
+  std::map<ValueId, Seen> renamed;
+  for (auto& [v, seen] : seen_)
+    if (const auto it = now.find(v); it != now.end()) renamed.emplace(it->second, std::move(seen));
+  seen_ = std::move(renamed);
+}
+
 std::optional<Tensor> OperandMeans::mean_of(ValueId v) const {
   const auto found = seen_.find(v);
   if (found == seen_.end() || found->second.samples == 0) return std::nullopt;

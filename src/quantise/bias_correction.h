@@ -29,6 +29,8 @@ class OperandMeans {
   // those of value v stand.
   void see(ValueId v, const TensorType& type, std::span<const float> x, const std::vector<Move>& moves,
            ThreadPool& pool);
+  // Values of another program, by what they were called; a tensor that it has not is forgotten.
+  void rename(const std::map<ValueId, ValueId>& now);
   // In v's own order. nullopt: never seen, or something was not finite.
   std::optional<Tensor> mean_of(ValueId v) const;
 

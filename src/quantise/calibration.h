@@ -14,6 +14,7 @@
 #include "quantise/rounded_weights.h"
 #include "quantise/row_norms.h"
 #include "quantise/steps.h"
+#include "quantise/unlike_ranges.h"
 
 namespace tosaic {
 
@@ -24,6 +25,7 @@ struct RowScaling {
   std::vector<double> largest;
   std::vector<char> wide;
   std::vector<Ends> of_scaled;
+  bool only_parts() const { return !ends.empty(); }
 };
 
 // A program whose composites are expanded, as it is quantised: what becomes integers, of which width and range.
@@ -35,8 +37,9 @@ struct Calibrated {
   CertainRanges certain;
   ComparedScalars compared;
   ValueId first_scaled;  // from here on, values belong to norms of scaled rows
-  OperandMeans means;    // until `shifts` are known
-  LayerRows rows;        // until `rounded` is known
+  UnlikeRanges unlike_ranges;
+  OperandMeans means;  // until `shifts` are known
+  LayerRows rows;      // until `rounded` is known
   RoundedWeights rounded = {};
   BiasShifts shifts = {};
   std::vector<RowScaling> rounds = {};        // what was done about them, in order

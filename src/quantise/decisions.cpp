@@ -11,6 +11,7 @@
 #include "lower/lower.h"
 #include "ops/rules/quantisation_rule.h"
 #include "quantise/plan.h"
+#include "quantise/successors.h"
 
 namespace tosaic {
 namespace {
@@ -162,39 +163,6 @@ Diagnostic refused(const Graph& graph, std::size_t n, const Override* given, con
                : fmt::format("a later line '{}: float' leaves it out", name);
   return d;
 }
-
-// Which calls and values of a program are still what they were. Those that exist in both have the same result below
-// `kept`; linear forms are made anew each time, the same before a call that is the same.
-class Successors {
- public:
-  Successors(const Graph& before, const Graph& now, ValueId kept)
-      : value_(now.values.size(), no_value), node_(now.nodes.size()), stays_(before.nodes.size(), 0) {
-    for (ValueId v = 0; v < kept && v < now.values.size(); ++v) value_[v] = v;
-    const auto made_by = producers(before);
-    for (std::size_t n = now.nodes.size(); n-- > 0;) {
-      const Node& node = now.nodes[n];
-      const ValueId y = node.outputs.empty() || node.outputs[0] == no_value ? no_value : value_[node.outputs[0]];
-      if (y == no_value || made_by[y] < 0) continue;
-      const auto was = static_cast<std::size_t>(made_by[y]);
-      const Node& same = before.nodes[was];
-      const bool alike = same.op == node.op && same.inputs.size() == node.inputs.size();
-      if (!alike && y >= kept) continue;
-      node_[n] = was;
-      stays_[was] = 1;
-      for (std::size_t i = 0; alike && i < node.inputs.size(); ++i)
-        if (const ValueId v = node.inputs[i]; v != no_value && v >= kept && same.inputs[i] != no_value)
-          if (same.inputs[i] >= kept) value_[v] = same.inputs[i];
-    }
-  }
-  ValueId value(ValueId v) const { return value_[v]; }                       // what it was before, or no_value
-  std::optional<std::size_t> node(std::size_t n) const { return node_[n]; }  // what it was before
-  bool stays(std::size_t n) const { return stays_[n]; }                      // of before
-
- private:
-  std::vector<ValueId> value_;
-  std::vector<std::optional<std::size_t>> node_;
-  std::vector<char> stays_;
-};
 
 }  // namespace
 

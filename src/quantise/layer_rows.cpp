@@ -213,6 +213,16 @@ LayerRows::LayerRows(const Graph& graph, std::span<const RoundedLayer> layers_to
   }
 }
 
+void LayerRows::rename(const std::map<ValueId, ValueId>& now) {
+  readers_.clear();
+  for (LayersOfRows& layers : layers_)
+    std::erase_if(layers.weights, [&](WeightKey& key) {
+      const auto it = now.find(std::get<ValueId>(key));
+      if (it != now.end()) std::get<ValueId>(key) = it->second;
+      return it == now.end();
+    });
+}
+
 void LayerRows::see(ValueId v, std::span<const float> x, const TensorType& type, const std::vector<Move>& moves,
                     ThreadPool& pool) {
   for (auto [reader, end] = readers_.equal_range(v); reader != end; ++reader) {

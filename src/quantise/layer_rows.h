@@ -59,6 +59,8 @@ class LayerRows {
   // One look at a tensor, as that of OperandMeans.
   void see(ValueId v, std::span<const float> x, const TensorType& type, const std::vector<Move>& moves,
            ThreadPool& pool);
+  // Weights of another program, by what they were called, once all tensors were seen.
+  void rename(const std::map<ValueId, ValueId>& now);
   std::vector<LayersOfRows>& layers() { return layers_; }
 
  private:

@@ -96,7 +96,7 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   ScaledRows scaled;
   std::set<ValueId> refused;
   for (const RowScaling& round : known.rounds)
-    if (round.ends.empty()) {
+    if (!round.only_parts()) {
       scale_rows(graph, round.norms, round.largest, round.wide, inner, certain, scaled);
       std::vector<Ends> of_scaled = round.of_scaled;
       hold_scaled_in_parts(graph, scaled, options, inner, certain, of_scaled);
@@ -106,8 +106,8 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   linear_forms(graph, inner);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
   Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,
-                  known.compared,   known.first_scaled, {},           {},           known.rounded,
-                  known.shifts,     known.rounds,       known.varying};
+                  known.compared,   known.first_scaled, {},           {},           {},
+                  known.rounded,    known.shifts,       known.rounds, known.varying};
   return Calibration(
       std::make_unique<Calibration::Impl>(Calibration::Impl{std::move(here), other.impl().exact, states, {}, sink}));
 }

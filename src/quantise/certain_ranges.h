@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What mathematics says of the ranges of a plan's groups, next to what the samples show. Private to quantise/.
+#pragma once
+#include <map>
+#include <set>
+
+#include "quantise/plan.h"
+
+namespace tosaic {
+
+// Groups of which the samples say nothing: what they show beyond the certain range saturates.
+std::set<ValueId> closed_groups(const CertainRanges& certain, const QuantisationPlan& plan);
+
+// `seen`: the range that the samples show of the tensor's group, and of closed ones nothing.
+void include_certain(const CertainRange& certain, Range& seen);
+
+}  // namespace tosaic
