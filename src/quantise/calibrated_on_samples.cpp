@@ -99,7 +99,7 @@ void say_not_finite(const Graph& graph, const QuantisationPlan& plan, const Satu
 // is masked may take 16 bits: the plan says so then.
 Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& certain, QuantisationPlan& plan,
                                    const std::vector<std::vector<Tensor>>& samples, RowSizes& rows,
-                                   Saturation& saturation, ComparedScalars& compared, OperandMeans& means,
+                                   Saturation& saturation, ComparedScalars& compared, LayerMeans& means,
                                    LayerRows& layer_rows, std::map<ValueId, Range>& narrow,
                                    const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
@@ -131,7 +131,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
       saturation.see(v, x, range);
       rows.see(v, x);
       compared.see(v, x);
-      means.see(v, content.type, x, moves, pool);
+      means.see(v, x, content.type, moves, pool);
       layer_rows.see(v, x, content.type, moves, pool);
       const ValueId g = plan.group[v];
       if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
@@ -203,7 +203,7 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
     QuantisationPlan plan = plan_quantisation(program, options, unlike_ranges, decisions);
     Saturation saturation(program.graph);
     ComparedScalars compared(program.graph);
-    OperandMeans means = options.bias_correction ? OperandMeans(program.graph, plan) : OperandMeans();
+    LayerMeans means = options.bias_correction ? means_wanted(program.graph, plan, samples.size()) : LayerMeans();
     LayerRows layer_rows(program.graph, plan, options, samples.size());
     std::map<ValueId, Range> narrow;
     TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, program.certain, plan, samples, rows, saturation,

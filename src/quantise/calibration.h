@@ -38,8 +38,8 @@ struct Calibrated {
   ComparedScalars compared;
   ValueId first_scaled;  // from here on, values belong to norms of scaled rows
   UnlikeRanges unlike_ranges;
-  OperandMeans means;  // until `shifts` are known
-  LayerRows rows;      // until `rounded` is known
+  LayerMeans means;  // until `shifts` are known
+  LayerRows rows;    // until `rounded` is known
   RoundedWeights rounded = {};
   BiasShifts shifts = {};
   std::vector<RowScaling> rounds = {};        // what was done about them, in order

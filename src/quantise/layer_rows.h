@@ -11,20 +11,10 @@
 
 #include "base/system/thread_pool.h"
 #include "ir/graph.h"
-#include "quantise/observed_program.h"
 #include "quantise/plan.h"
+#include "quantise/window.h"
 
 namespace tosaic {
-
-// Where a layer reads x, in PyTorch's terms; a linear layer has no spatial dims.
-struct Window {
-  ValueId x = no_value;
-  std::vector<std::int64_t> input;   // sizes of x: any dims, channels, spatial
-  std::vector<std::int64_t> output;  // sizes of the result: the same dims, and its spatial ones
-  std::vector<std::int64_t> kernel, stride, padding, dilation;  // one per spatial dim; padding: before the first
-  std::int64_t groups = 1;
-  bool operator==(const Window&) const = default;
-};
 
 // Weights that are multiplied with the same rows.
 struct LayersOfRows {
@@ -56,7 +46,7 @@ class LayerRows {
   LayerRows(const Graph& graph, std::span<const RoundedLayer> layers, std::size_t samples, std::int64_t most_inputs);
   LayerRows(const Graph& graph, const QuantisationPlan& plan, const QuantiseOptions& options, std::size_t samples);
 
-  // One look at a tensor, as that of OperandMeans.
+  // One look at a tensor. Its elements stand as those of `type` until `moves` bring them to where those of v stand.
   void see(ValueId v, std::span<const float> x, const TensorType& type, const std::vector<Move>& moves,
            ThreadPool& pool);
   // Weights of another program, by what they were called, once all tensors were seen.

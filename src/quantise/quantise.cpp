@@ -258,8 +258,7 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
              calibrated_by_rows(std::move(graph), std::move(inner), std::move(known), samples, options, sink));
   std::vector<char> exact = exact_groups(found, options);
   found.rounded = round_weights(found.graph, std::exchange(found.rows, {}), to_nearest, options.threads);
-  TOSAIC_TRY(found.shifts,
-             find_bias_shifts(found.graph, found.plan, found.means, as_rounded(found.rounded), options.threads));
+  found.shifts = find_bias_shifts(found.graph, found.plan, found.means, as_rounded(found.rounded), options.threads);
   found.means = {};
   return Calibration(std::make_unique<Calibration::Impl>(
       Calibration::Impl{std::move(found), std::move(exact), states, std::move(bodies), sink, rewrite}));

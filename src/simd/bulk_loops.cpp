@@ -150,23 +150,29 @@ void add(const float* x, std::size_t n, double* sums) {
   for (; i < n; ++i) sums[i] += x[i];
 }
 
-void divide(const double* x, std::size_t n, double by, float* to) {
-  std::size_t i = 0;
-#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128  // as above
+double lost(const float* w, const std::int8_t* values, std::size_t n, double scale, const double* x) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> narrow;
+  const hn::Rebind<std::int32_t, decltype(d)> whole;
+  const hn::Rebind<std::int8_t, decltype(d)> code;
   const std::size_t lanes = hn::Lanes(d);
-  const auto divisor = hn::Set(d, by);
-  for (; i + lanes <= n; i += lanes)
-    hn::StoreU(hn::DemoteTo(narrow, hn::Div(hn::LoadU(d, x + i), divisor)), narrow, to + i);
-#endif
-  for (; i < n; ++i) to[i] = static_cast<float>(x[i] / by);
+  const auto by = hn::Set(d, scale);
+  auto sum = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto value = hn::PromoteTo(d, hn::PromoteTo(whole, hn::LoadU(code, values + i)));
+    const auto off = hn::Sub(hn::PromoteTo(d, hn::LoadU(narrow, w + i)), hn::Mul(value, by));
+    sum = hn::Add(sum, hn::Mul(off, hn::LoadU(d, x + i)));
+  }
+  double all = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; i < n; ++i) all += (w[i] - values[i] * scale) * x[i];
+  return all;
 }
 
 }  // namespace
 
 const BulkLoops& bulk_loops_here() {
-  static const BulkLoops here{&extremes, &magnitudes, &encode, &coding_errors, &bins, &scale, &add, &divide};
+  static const BulkLoops here{&extremes, &magnitudes, &encode, &coding_errors, &bins, &scale, &add, &lost};
   return here;
 }
 

@@ -32,8 +32,8 @@ struct BulkLoops {
   void (*scale)(const float* x, std::size_t n, double factor, float* to);
   // sums += x.
   void (*add)(const float* x, std::size_t n, double* sums);
-  // to = x / by, computed in double.
-  void (*divide)(const double* x, std::size_t n, double by, float* to);
+  // The sum of (w - value * scale) * x, computed in double.
+  double (*lost)(const float* w, const std::int8_t* values, std::size_t n, double scale, const double* x);
 };
 const BulkLoops& bulk_loops();
 

@@ -126,18 +126,34 @@ TEST(BulkLoops, ScaledAsInDouble) {
   });
 }
 
-TEST(BulkLoops, MeansAreThoseOfDoubles) {
+TEST(BulkLoops, SumsAreThoseOfDoubles) {
   everywhere([](const std::vector<float>& x) {
     std::vector<double> sums(x.size(), 0.1);
-    std::vector<float> means(x.size());
     for (int i = 0; i < 2; ++i) simd::bulk_loops().add(x.data(), x.size(), sums.data());
-    simd::bulk_loops().divide(sums.data(), x.size(), 3, means.data());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double sum = 0.1 + static_cast<double>(x[i]) + static_cast<double>(x[i]);
       EXPECT_TRUE(sums[i] == sum || (std::isnan(sums[i]) && std::isnan(sum))) << x[i];
-      const auto mean = static_cast<float>(sum / 3);
-      EXPECT_TRUE(means[i] == mean || (std::isnan(means[i]) && std::isnan(mean))) << x[i] << " " << means[i];
     }
+  });
+}
+
+TEST(BulkLoops, WhatRoundingLosesOfProducts) {
+  everywhere([](const std::vector<float>& weights) {
+    std::vector<std::int8_t> values(weights.size());
+    std::vector<double> x(weights.size());
+    double exact = 0, largest = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      values[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 256) - 128);
+      x[i] = std::sin(static_cast<double>(i));
+      const double product = (weights[i] - values[i] * 0.0123) * x[i];
+      exact += product;
+      largest = std::max(largest, std::fabs(product));
+    }
+    const double found = simd::bulk_loops().lost(weights.data(), values.data(), values.size(), 0.0123, x.data());
+    if (std::isfinite(exact))
+      EXPECT_NEAR(found, exact, 1e-13 * largest);
+    else
+      EXPECT_FALSE(std::isfinite(found));
   });
 }
 

@@ -129,6 +129,15 @@ const Layer layers[] = {
     {"depthwise", "1x6x5x5", "6x1x3x3", "1x6x5x5", "aten.conv2d.default(%x, %w, none) {padding=[1, 1], groups=6}", 1},
     {"conv_transpose2d", "1x4x5x5", "4x3x2x2", "1x3x10x10", "aten.conv_transpose2d.input(%x, %w, none) {stride=[2, 2]}",
      1},
+    {"overlapping_transpose", "2x4x5x6", "4x3x3x4", "2x6x9x19",
+     "aten.conv_transpose2d.input(%x, %w, none) {stride=[2, 3], padding=[1, 0], output_padding=[0, 0], groups=2}", 1},
+    {"dilated_transpose", "1x4x7", "4x3x3", "1x3x14",
+     "aten.conv_transpose1d.default(%x, %w, none) {stride=[2], padding=[2], output_padding=[1], dilation=[2]}", 1},
+    {"dilated_groups", "1x6x9x9", "4x3x3x3", "1x4x4x4",
+     "aten.conv2d.default(%x, %w, none) {groups=2, stride=[2, 2], padding=[1, 1], dilation=[2, 2]}", 1},
+    {"conv3d", "1x3x4x5x6", "5x3x3x3x3", "1x5x4x3x3",
+     "aten.conv3d.default(%x, %w, none) {padding=[1, 1, 1], stride=[1, 2, 2]}", 1},
+    {"row", "16", "8x16", "8", "aten.linear.default(%x, %w, none)", 0},
 };
 INSTANTIATE_TEST_SUITE_P(layers, BiasCorrection, testing::ValuesIn(layers),
                          [](const auto& layer) { return std::string(layer.param.name); });

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
+#include "quantise/layer_means.h"
 #include "quantise/plan.h"
 
 namespace tosaic::domain {
@@ -114,6 +116,27 @@ TEST_P(LayerRowsTest, are_found_behind_moves) {
   LayerRows rows(graph, plan, options, 1);
   rows.see(graph.inputs[0], moved, flat, {{reshape, as_sizes}, {transpose, type()}}, pool);
   EXPECT_EQ(rows.layers().at(0).rows, expected());
+}
+
+// In whatever order, sums in double are as near to each other as this.
+TEST_P(LayerRowsTest, have_the_means_of_layers) {
+  const auto window = window_of(graph, graph.nodes[0]);
+  ASSERT_TRUE(window);
+  LayerMeans means(2);
+  means.want(*window);
+  EXPECT_TRUE(means.of(*window).empty());
+  for (int look = 0; look < 3; ++look) means.see(graph.inputs[0], x, type(), {}, pool);  // more than there are samples
+  const std::vector<float> rows = expected();
+  std::vector<double> wanted(means.of(*window).size(), 0);
+  ASSERT_EQ(rows.size() % wanted.size(), 0u);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    wanted[i % wanted.size()] += rows[i] * static_cast<double>(wanted.size()) / static_cast<double>(rows.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(means.of(*window)[i], wanted[i], 1e-12) << i;
+  x[0] = NAN;
+  LayerMeans not_finite(1);
+  not_finite.want(*window);
+  not_finite.see(graph.inputs[0], x, type(), {}, pool);
+  EXPECT_EQ(not_finite.of(*window).empty(), rows.size() >= x.size());
 }
 
 TEST_P(LayerRowsTest, do_not_depend_on_threads) {
