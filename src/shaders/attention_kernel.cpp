@@ -3,10 +3,9 @@
 #include <limits>
 
 #include "shaders/attention.h"
+#include "shaders/attention_factor.h"
 #include "shaders/elements.h"
-#include "shaders/fetched_operand.h"
 #include "shaders/functions.h"
-#include "shaders/strided_operand.h"
 #include "shaders/tile_accumulators.h"
 
 namespace tosaic::shaders {
@@ -39,7 +38,6 @@ struct AttentionTile {
   }
   constexpr std::uint32_t factors_at() const { return numbers_at() + invocations() / 4; }
   constexpr std::uint32_t shared() const { return factors_at() + rows / 4; }
-  constexpr std::uint32_t reads_of(std::uint32_t lines) const { return lines * width / 8 / invocations(); }
 };
 
 // The narrowest first.
@@ -52,20 +50,6 @@ constexpr bool fits(const AttentionTile& t) {
          t.shared() * 16 <= 32 * 1024 && t.invocations() <= 256;
 }
 static_assert(std::ranges::all_of(tiles, fits));
-
-// Rows of halves: of queries, keys or values.
-struct Factor {
-  Factor(Kernel& s, const StridedMatrices& strided, const Dim& pitch, std::int64_t wide)
-      : halves(s, DType::f16, std::nullopt, wide, Fetched::As::f16) {
-    halves.bind(strided.value);
-    begin = s.param(halves.units(strided.offset));
-    batches = s.param(halves.units(strided.batches));
-    apart = s.param(halves.units(pitch));
-    width = s.param(wide / unit);
-  }
-  Fetched halves;
-  Value begin, batches, apart, width;  // in vectors
-};
 
 class Online {
  public:
@@ -84,9 +68,9 @@ class Online {
     if (factor != 1) factor_ = s.real_param(factor);
   }
 
-  void read_queries(Factor& queries, Value batch, Value first, Value all) {
-    fetch(queries, tile_.rows, batch, first, all);
-    share(queries, tile_.rows, tile_.keys_at());
+  void read_queries(AttentionFactor& queries, Value batch, Value first, Value all) {
+    queries.fetch(tile_.rows, batch, first, all);
+    queries.share(memory_, tile_.rows, tile_.keys_at());
     s_.barrier();
     const Value begin = row_ * (matrix_side * tile_.factor_pitch()) + std::int64_t{tile_.keys_at()};
     for (std::uint32_t k = 0; k < tile_.width / matrix_side; ++k)
@@ -95,22 +79,22 @@ class Online {
   }
 
   // Memory that is written was read before the last barrier but one: four of them are enough for a step.
-  void go_over(Factor& keys, Factor& values, Value batch, Value blocks) {
+  void go_over(AttentionFactor& keys, AttentionFactor& values, Value batch, Value blocks) {
     most_ = s_.variable(s_.real(-infinity));
     sum_ = s_.variable(s_.real(0));
     for (std::uint32_t c = 0; c < own_columns(); ++c) weighted_.push_back(s_.zero_matrix());
-    fetch(keys, tile_.keys, batch, s_.integer(0), all_.keys);
+    keys.fetch(tile_.keys, batch, s_.integer(0), all_.keys);
     s_.loop(s_.integer(0), blocks, s_.integer(1), [&](Value block) {
       const Value first = block * tile_.keys, next = block + 1;
-      share(keys, tile_.keys, tile_.keys_at());
+      keys.share(memory_, tile_.keys, tile_.keys_at());
       s_.barrier();
-      fetch(values, tile_.keys, batch, first, all_.keys);
+      values.fetch(tile_.keys, batch, first, all_.keys);
       make_scores();
       s_.barrier();
-      share(values, tile_.keys, tile_.values_at());
+      values.share(memory_, tile_.keys, tile_.values_at());
       const std::vector<Value> scores = finished_scores(first);
       share_number(largest_of(scores));
-      s_.when(next < blocks, [&] { fetch(keys, tile_.keys, batch, first + tile_.keys, all_.keys); });
+      s_.when(next < blocks, [&] { keys.fetch(tile_.keys, batch, first + tile_.keys, all_.keys); });
       make_weights(scores);
       s_.barrier();
       weigh_values();
@@ -137,26 +121,6 @@ class Online {
   std::uint32_t own_eights() const { return tile_.keys / 8 / tile_.lanes(); }
   Value own_eight(std::uint32_t i) { return lane_ + std::int64_t{i * tile_.lanes()}; }
   Value begin_of_line() { return line_ * tile_.score_pitch(); }
-
-  // `first`: of the lines of that many that are there.
-  void fetch(Factor& factor, std::uint32_t lines, Value batch, Value first, Value all) {
-    const std::uint32_t wide = tile_.width / 8;
-    for (std::uint32_t i = 0; i < tile_.reads_of(lines); ++i) {
-      const Value place = place_of(i), line = first + place / s_.integer(wide), vector = place % s_.integer(wide);
-      const Value inside = (line < all) & (vector < factor.width);
-      factor.halves.fetch(i, factor.begin + batch * factor.batches + line * factor.apart + vector, inside,
-                          s_.integer(unit));
-    }
-  }
-  void share(Factor& factor, std::uint32_t lines, std::uint32_t begin) {
-    const std::uint32_t wide = tile_.width / 8;
-    for (std::uint32_t i = 0; i < tile_.reads_of(lines); ++i) {
-      const Value place = place_of(i);
-      s_.store(memory_, place / s_.integer(wide) * tile_.factor_pitch() + place % s_.integer(wide) + begin,
-               factor.halves.vector(i));
-    }
-  }
-  Value place_of(std::uint32_t i) { return s_.local() + static_cast<std::int64_t>(i * tile_.invocations()); }
 
   // Of a subgroup, matrices next to each other.
   Value begin_of_scores() { return row_ * (matrix_side * tile_.score_pitch()); }
@@ -308,7 +272,10 @@ MadeList make_attention(const Work& work, const Attention& attention, const Fini
   // There may be more groups than tiles: those have no rows.
   const Value batch = s.select(exists, number, s.integer(0)), own_rows = s.select(exists, s.param(rows), s.integer(0));
   const Value first_row = s.group() % tiles_down * tile->rows, all_keys = s.param(keys);
-  Factor queries(s, q, q.rows, deep), key_rows(s, k, k.columns, deep), value_rows(s, v, v.rows, columns);
+  const AttentionFactor::Lines lines{tile->width / 8, tile->factor_pitch(), tile->invocations()};
+  AttentionFactor queries(s, q, q.rows, deep, Fetched::As::f16, lines),
+      key_rows(s, k, k.columns, deep, Fetched::As::f16, lines),
+      value_rows(s, v, v.rows, columns, Fetched::As::f16, lines);
   Online online(s, *tile, scaled, {(batch * s.param(rows) + first_row) * all_keys, own_rows - first_row, all_keys});
   online.read_queries(queries, batch, first_row, own_rows);
   online.go_over(key_rows, value_rows, batch, s.param((keys + tile->keys - 1) / tile->keys));
