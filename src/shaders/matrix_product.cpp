@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and convolutions of halves and of 8-bit integers, whose sums of 32 bits subgroups make by matrices:
-// the tiles of both factors lie in memory that the group shares, as in product.cpp.
-//
-// Integers are multiplied as they are. With zero points a and b, the sum over k of (x - a)(w - b) is that of xw, less b
-// times the sum of the row's x and a times that of the column's w, plus ab for each k: the columns' sums of weights are
-// known, those of activations are products by ones.
+// the tiles of both factors lie in memory that the group shares, as in product.cpp. What zero points ask for of weights
+// is known before, what they ask for of activations is not (matrix_zero_points.h).
 #include <bit>
 
 #include "shaders/fetched_operand.h"
 #include "shaders/fused_depthwise.h"
 #include "shaders/matmul_tile.h"
 #include "shaders/matrix_tile.h"
+#include "shaders/matrix_zero_points.h"
 #include "shaders/product.h"
 #include "shaders/strided_operand.h"
 #include "shaders/tile_accumulators.h"
@@ -34,12 +32,6 @@ struct Sides {
   Value right_begin, right_pitch;
   // Do tiles divide the depth of plain rows, and the columns as well? Then nothing that is read is beyond.
   bool even_rows = false, even_columns = false;
-};
-
-// Of both factors where neither is known; none: 0.
-struct ZeroPoints {
-  std::optional<Value> left, right;
-  Value depth;  // how many products a sum has
 };
 
 class MatrixProduct {
@@ -76,16 +68,14 @@ class MatrixProduct {
     s_.barrier();
   }
 
-  void centre(const ZeroPoints& zero_points) {
+  void centre(const ProductZeroPoints& zero_points) {
     zero_points_ = zero_points;
     if (!zero_points.left && !zero_points.right) return;
-    const Shared ones = s_.shared(Kind::integer, 2);
-    const Value place = s_.local() % s_.integer(2);
-    s_.when(s_.local() < 2, [&] { s_.store(ones, place, s_.splat(s_.integer(0x01010101))); });
+    const MatrixOnes ones(s_);
     s_.barrier();
     const auto make = [&](MatrixUse use, std::uint32_t sums, std::vector<MatrixVariable>& variables) {
       for (std::uint32_t i = 0; i < sums; ++i) variables.push_back(s_.zero_matrix(of_));
-      return s_.load_matrix(ones, s_.integer(0), 0, use, use == MatrixUse::right, of_);
+      return ones.load(use);
     };
     if (zero_points.right) ones_right_ = make(MatrixUse::right, tile_.own_down(), row_sums_);
     if (zero_points.left) ones_left_ = make(MatrixUse::left, tile_.own_across(), column_sums_);
@@ -228,7 +218,7 @@ class MatrixProduct {
     const Value none = s_.integer(0);
     std::optional<Matrix> products;
     if (ones_left_ && ones_right_) {
-      const Value all = *zero_points_.left * *zero_points_.right * zero_points_.depth;
+      const Value all = zero_points_.product();
       products = filled(s_.select(sum_team_ == none, all, none));  // once
     }
     for (std::size_t i = 0; i < sums_.size(); ++i) {
@@ -261,7 +251,7 @@ class MatrixProduct {
   Value sum_team_, row_, column_;  // as one of a subgroup
   std::vector<MatrixVariable> sums_;
   std::vector<Matrix> first_sums_;  // of the own columns
-  ZeroPoints zero_points_;
+  ProductZeroPoints zero_points_;
   std::optional<Matrix> ones_left_, ones_right_;
   std::vector<MatrixVariable> row_sums_, column_sums_;
 };
@@ -432,13 +422,7 @@ MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& en
   const bool even = is_multiple(depth, tile.depth * tile.split);
   sides.even_rows = even && left.is_whole();
   sides.even_columns = even && right.is_whole() && is_multiple(columns, tile.columns);
-  if (is_int8(view)) {
-    const auto zero_point_of = [&](std::size_t factor) {
-      const std::int64_t number = view.constant_integers(2 + factor)->at(0);
-      return number == 0 ? std::nullopt : std::optional(s.param(number));
-    };
-    product.centre({zero_point_of(0), zero_point_of(1), at.all_depth});
-  }
+  if (is_int8(view)) product.centre({s, view, at.all_depth});
   product.sum(sides, s.integer(0), s.param(tiles_along(depth, tile.depth * tile.split)), at.first_column);
   const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), rows * columns, columns});
   const bool by_quads = is_multiple(columns, 4) && is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
