@@ -14,8 +14,7 @@ namespace {
 
 // Tiers of devices with memory for work groups.
 using vulkan_program::tiers_of;
-constexpr TierSet int8_matrices = tiers_of(TierId::coopmat_int8),
-                  sharing = tiers_of(TierId::coopmat_int8, TierId::coopmat, TierId::dot, TierId::base);
+constexpr TierSet sharing = tiers_of(TierId::coopmat_int8, TierId::coopmat, TierId::dot, TierId::base);
 
 // The kernels of one operator stand together, the best first.
 constexpr KernelRow rows[] = {
@@ -25,12 +24,12 @@ constexpr KernelRow rows[] = {
     {tosa::op::conv2d, make_subgroup_convolution, tiers_of(TierId::cpu), takes_subgroup_convolution},
     {tosa::op::conv2d, make_row_product, sharing, has_few_rows},
     {tosa::op::conv2d, make_matrix_convolution, tiers_of_matrices, takes_matrix_convolution, false, true},
-    {tosa::op::conv2d, make_matrix_convolution, int8_matrices, takes_int8_matrix_convolution, false, true},
+    {tosa::op::conv2d, make_matrix_convolution, tiers_of_int8_matrices, takes_int8_matrix_convolution, false, true},
     {tosa::op::conv2d, make_dot_convolution, tiers_of_dots, takes_dot_convolution, false, true},
     {tosa::op::conv2d, make_tiled_convolution, sharing, has_tiles, false, true},
     {tosa::op::conv2d, make_convolution},
     {tosa::op::conv3d, make_matrix_convolution, tiers_of_matrices, takes_matrix_convolution},
-    {tosa::op::conv3d, make_matrix_convolution, int8_matrices, takes_int8_matrix_convolution},
+    {tosa::op::conv3d, make_matrix_convolution, tiers_of_int8_matrices, takes_int8_matrix_convolution},
     {tosa::op::conv3d, make_dot_convolution, tiers_of_dots, takes_dot_convolution},
     {tosa::op::conv3d, make_tiled_convolution, sharing, has_tiles},
     {tosa::op::conv3d, make_convolution},
@@ -44,7 +43,7 @@ constexpr KernelRow rows[] = {
     {tosa::op::matmul, make_subgroup_int8_gemm, tiers_of(TierId::cpu), takes_many_int8_rows},
     {tosa::op::matmul, make_int8_gemm, vulkan_program::all_tiers, takes_int8_gemm},
     {tosa::op::matmul, make_matrix_matmul, tiers_of_matrices, takes_matrix_matmul, true},
-    {tosa::op::matmul, make_matrix_matmul, int8_matrices, takes_int8_matrix_matmul, true},
+    {tosa::op::matmul, make_matrix_matmul, tiers_of_int8_matrices, takes_int8_matrix_matmul, true},
     {tosa::op::matmul, make_tiled_matmul, sharing, has_narrow_sums, true},
     {tosa::op::matmul, make_subgroup_matmul, tiers_of(TierId::cpu), takes_subgroup_matmul},
     {tosa::op::matmul, make_matmul},

@@ -2,6 +2,8 @@
 // Reductions along an axis and ARGMAX: an invocation goes along the axis alone, or a group along a long one.
 #include "shaders/reduction.h"
 
+#include <limits>
+
 #include "shaders/functions.h"
 #include "shaders/group_fold.h"
 
@@ -36,6 +38,11 @@ Value Reduction::operator()(Value folded, Value x) const {
   if (op_ == "reduce_all") return folded & x;
   if (op_ == "reduce_any") return folded | x;
   return op_ == "reduce_max" ? larger(folded, x, ignores_nan_) : smaller(folded, x, ignores_nan_);
+}
+
+Value Reduction::of_nothing(Shader& s) const {
+  using Limits = std::numeric_limits<std::int32_t>;
+  return s.integer(op_ == "reduce_max" ? Limits::min() : op_ == "reduce_min" ? Limits::max() : op_ == "reduce_product");
 }
 
 namespace {

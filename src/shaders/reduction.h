@@ -9,6 +9,8 @@ class Reduction {
  public:
   explicit Reduction(const Node& node);
   Value operator()(Value folded, Value x) const;
+  // Of no integers: what any other one folded with it leaves as it is.
+  Value of_nothing(Shader& shader) const;
 
  private:
   std::string_view op_;

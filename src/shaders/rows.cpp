@@ -29,15 +29,6 @@ bool is_reduction(const Node& node) {
          node.op == tosa::op::reduce_product;
 }
 
-// Of rows that lie dense, in numbers of one word.
-bool reduces_rows(const Graph& graph, const Node& node) {
-  if (!is_reduction(node)) return false;
-  const tosa::View view(graph, node);
-  const TensorType& in = view.in(0);
-  return in.shape.is_static() && view.out().shape.is_static() && view.integer("axis") == in.shape.rank() - 1 &&
-         in.shape.size(in.shape.rank() - 1) >= shortest && in.dtype != DType::boolean && storage_size(in.dtype) <= 4;
-}
-
 // Shapes of the rows and of what they are reduced to.
 struct Shapes {
   Shape rows, reduced;
@@ -301,6 +292,14 @@ class Rows {
 };
 
 }  // namespace
+
+bool reduces_rows(const Graph& graph, const Node& node) {
+  if (!is_reduction(node)) return false;
+  const tosa::View view(graph, node);
+  const TensorType& in = view.in(0);
+  return in.shape.is_static() && view.out().shape.is_static() && view.integer("axis") == in.shape.rank() - 1 &&
+         in.shape.size(in.shape.rank() - 1) >= shortest && in.dtype != DType::boolean && storage_size(in.dtype) <= 4;
+}
 
 std::vector<std::vector<std::uint32_t>> row_chains(const plan::Uses& uses,
                                                    const std::function<bool(std::uint32_t node)>& can,

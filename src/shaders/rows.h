@@ -10,6 +10,8 @@
 
 namespace tosaic::shaders {
 
+// Does the node reduce rows that lie dense, in numbers of one word?
+bool reduces_rows(const Graph& graph, const Node& node);
 // Chains of nodes, ascending, that begin at reduction `first` and of which only the last one's result is seen outside;
 // longest first. `can`: nodes that are free and elementwise, with a shader.
 std::vector<std::vector<std::uint32_t>> row_chains(const plan::Uses& uses,

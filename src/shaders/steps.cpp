@@ -15,6 +15,7 @@
 #include "shaders/compile.h"
 #include "shaders/elements.h"
 #include "shaders/fused_depthwise.h"
+#include "shaders/integer_attention.h"
 #include "shaders/kernels.h"
 #include "shaders/quantise_rows.h"
 #include "shaders/quantised_weights.h"
@@ -47,6 +48,7 @@ class Planning {
     for (std::uint32_t n = 0; n < count; ++n)
       if (is_view(graph_.nodes[n])) take_view(n);
     for (std::uint32_t n = 0; n < count && packs_f16(work_); ++n) take_attention(n);
+    for (std::uint32_t n = 0; n < count && tiers_of_int8_matrices.has(work_.tier); ++n) take_integer_attention(n);
     for (std::uint32_t n = 0; n < count; ++n)
       if (multiplies_int8(graph_, graph_.nodes[n])) take_row_quantisation(n);
     for (std::uint32_t n = 0; n < count; ++n)
@@ -128,6 +130,13 @@ class Planning {
     if (attention)
       finish(attention->nodes, attention->values, true,
              [&](const Finish& end) { return make_attention(work_, *attention, end); });
+  }
+
+  void take_integer_attention(std::uint32_t n) {
+    const auto attention = integer_attention_at(uses_, fusing().can, n);
+    if (attention)
+      finish(attention->nodes, attention->values, true,
+             [&](const Finish& end) { return make_integer_attention(work_, *attention, end); });
   }
 
   void take_rows(std::uint32_t n) {

@@ -337,6 +337,13 @@ ValueId make_resize(Search& s) {
                            : s.type);
 }
 
+// Of rows that a group has at once, whole or not, and that it does not take.
+ValueId make_integer_attention(Search& s) {
+  if (s.real) return no_value;
+  const IntegerHeads heads{s.integer(16, 40), s.integer(1, 3), 8 * s.integer(2, 6), s.coin() ? 0 : s.integer(-90, 90)};
+  return attended_integers(s.net, heads);
+}
+
 struct Maker {
   std::string_view op;
   ValueId (*make)(Search& s);
@@ -369,6 +376,7 @@ constexpr Maker makers[] = {
     {"matmul", [](Search& s) { return make_matmul(s, 4); }},
     {"conv2d", [](Search& s) { return conv2d_of(s, s.coin(), 128); }},
     {"conv3d", [](Search& s) { return make_conv3d(s, 24); }},
+    {"matmul", make_integer_attention},
 };
 
 // Rows that would be asked first for a node of the program.

@@ -26,24 +26,6 @@ std::vector<std::string> kernels(const Net& net) {
 }
 using Names = std::vector<std::string>;
 
-ValueId wide(Net& net, ValueId v) { return net.rescale(v, DType::i32, 31, 31, false); }
-ValueId narrow(Net& net, ValueId v, int shift, DType to = DType::i16) {
-  return net.rescale(v, to, shift, shift, false);
-}
-ValueId looked_up(Net& net, ValueId v) {
-  return narrow(net, net.node("table", {v, net.constant(DType::i16, {513}, -16000, 16000)}), 37);
-}
-
-// As quantised programs have it: all of 16 bits, products and sums of 32.
-ValueId softmax_of_integers(Net& net, ValueId x) {
-  const ValueId far = net.node("sub", {wide(net, x), wide(net, along_last(net, "reduce_max", x))});
-  const ValueId e = wide(net, looked_up(net, narrow(net, far, 33)));
-  const ValueId sum = along_last(net, "reduce_sum", e), one = looked_up(net, narrow(net, sum, 40)),
-                other = looked_up(net, narrow(net, sum, 36));
-  const ValueId r = narrow(net, product(net, wide(net, one), wide(net, other)), 46);
-  return narrow(net, product(net, e, wide(net, r)), 50, DType::i8);
-}
-
 ValueId normalised_integers(Net& net, ValueId x) {
   const ValueId mean = narrow(net, along_last(net, "reduce_sum", wide(net, x)), 38);
   const ValueId centred = wide(net, narrow(net, net.node("sub", {wide(net, x), wide(net, mean)}), 31));
