@@ -2,8 +2,11 @@
 #include "shaders/elements.h"
 
 #include <algorithm>
+#include <bit>
 
+#include "ir/tosa_operators.h"
 #include "ops/definitions/scaling.h"
+#include "plan/views.h"
 #include "shaders/functions.h"
 #include "shaders/strides.h"
 
@@ -65,6 +68,7 @@ struct Scaling {
   enum class Form : std::uint8_t {
     general,    // (value * multiplier + 2^(shift - 1)) >> shift
     high_word,  // the same where the upper word of the product is all that counts, which is shifted by one more
+    up,         // and where it is if the value is shifted up first, by so much that one more is left
     left,       // value << shift
     right,      // (value + 2^shift) >> (shift + 1)
   };
@@ -72,7 +76,25 @@ struct Scaling {
   std::vector<std::int32_t> multipliers, shifts;  // one, or one for each channel
 };
 
-Scaling scaling_of(const tosa::View& view) {
+// How far the value can be shifted up: a difference of narrow ones, and a sum of products of those.
+std::int64_t spare_bits(const plan::Uses& uses, const tosa::View& rescale) {
+  constexpr std::uint64_t most_of_byte = 0xff, most_of_half = 0xffff;
+  const auto left_of = [](std::uint64_t highest) { return 31 - static_cast<std::int64_t>(std::bit_width(highest)); };
+  switch (rescale.in(0).dtype) {
+    case DType::i8: return left_of(most_of_byte);
+    case DType::i16: return left_of(most_of_half);
+    case DType::i32: break;
+    default: return 0;
+  }
+  const Graph& graph = uses.graph;
+  const ValueId sum = plan::skip_views(graph, uses.producer, rescale.node().inputs[0]);
+  const Node* product = plan::maker(graph, uses.producer, sum);
+  if (!product || product->op != tosa::op::matmul || graph[product->inputs[0]].type.dtype != DType::i8) return 0;
+  const auto depth = static_cast<std::uint64_t>(tosaic::most(graph[product->inputs[0]].type.shape[2]));
+  return std::max<std::int64_t>(left_of(depth * most_of_byte * most_of_byte), 0);
+}
+
+Scaling scaling_of(const plan::Uses& uses, const tosa::View& view) {
   std::vector<std::int64_t> multipliers = *view.constant_integers(1), shifts = *view.constant_integers(2);
   using Form = Scaling::Form;
   if (view.text("rounding_mode") == "double_round" || view.in(0).dtype == DType::i48)
@@ -84,6 +106,12 @@ Scaling scaling_of(const tosa::View& view) {
     const auto by = static_cast<std::int32_t>(shifts[0] - 30);
     if (by <= 0) return {Form::left, {}, {-by}};
     if (by > 1 || view.in(0).dtype != DType::i32) return {Form::right, {}, {std::min(by - 1, 31)}};
+  }
+  constexpr std::int64_t one_more = 33;
+  const std::int64_t spare = spare_bits(uses, view);
+  if (std::ranges::all_of(shifts, [&](std::int64_t s) { return s < one_more && s + spare >= one_more; })) {
+    for (std::int64_t& shift : shifts) shift = one_more - shift;
+    return {Form::up, narrow_list(multipliers), narrow_list(shifts)};
   }
   const bool high = std::ranges::all_of(shifts, [](std::int64_t shift) { return shift > 32; });
   if (high)
@@ -103,7 +131,7 @@ Value rescale(const Call& c) {
   if (in_unsigned) value = value & (c.from() == DType::i8 ? 0xff : 0xffff);
   const std::int64_t in_zp = zero_point(c.view, 3, c.from(), in_unsigned);
   if (c.from() == DType::i8 || in_unsigned) value = value - s.param(in_zp);
-  const Scaling scaling = scaling_of(c.view);
+  const Scaling scaling = scaling_of(s.work().uses, c.view);
   const auto number_of = [&](const std::vector<std::int32_t>& list) {
     return list.size() > 1 ? c.element_index.of_channel(s, list) : s.param(list[0]);
   };
@@ -114,6 +142,9 @@ Value rescale(const Call& c) {
       case Scaling::Form::right: return shift_rounded(value, shift);
       case Scaling::Form::high_word:
         return shift_rounded(s.wide_product(value, number_of(scaling.multipliers), true).high_word(), shift);
+      case Scaling::Form::up:
+        return shift_right_signed(s.wide_product(value << shift, number_of(scaling.multipliers), true).high_word() + 1,
+                                  s.integer(1));
       case Scaling::Form::general: break;
     }
     return scaled(s, value, number_of(scaling.multipliers), shift, c.view.text("rounding_mode") == "double_round");

@@ -3,8 +3,8 @@
 // of channels, and what finishes products behind RESHAPE and before TRANSPOSE.
 #include <fmt/format.h>
 
+#include "shaders/computed.h"
 #include "shaders/heads.h"
-#include "shaders/on_device.h"
 
 namespace tosaic::test {
 namespace {
@@ -126,6 +126,26 @@ TEST_F(IntegerRows, ProductsAreFinishedWhereTheyAreMoved) {
       net.output(shaped(net, moved, {1, 40, 3 * width}));
       EXPECT_EQ(kernels(net).size(), per_channel ? 2u : 1u);
       expect_on_device(net, {}, fmt::format("{} wide, per channel {}", width, per_channel));
+    }
+}
+
+// By any shift, of values of which it is known how large they are, and of others.
+TEST_F(IntegerRows, ScaledByEveryShift) {
+  for (int shift = 2; shift <= 62; shift += 1 + shift / 40)
+    for (const bool per_channel : {false, true}) {
+      Net net(13);
+      const ValueId none = net.zero(DType::i8), byte = net.input(DType::i8, {2, 5, 24}, -128, 127),
+                    half = net.input(DType::i16, {2, 5, 24}, -32768, 32767);
+      const ValueId sums = net.node("matmul", {net.constant(DType::i8, {2, 5, 5}, -128, 127), byte, none, none});
+      const auto scaled = [&](ValueId v, int least, std::int64_t zero_point) {
+        const int by = std::max(shift, least);
+        net.output(net.rescale(v, DType::i32, by, std::min(by + 1, 62), per_channel, zero_point));
+      };
+      scaled(byte, 9, 100);
+      scaled(half, 17, 0);
+      scaled(shaped(net, sums, {10, 24}), 24, 0);
+      scaled(net.input(DType::i32, {10, 24}, -2147483647, 2147483647), 32, 0);
+      expect_of_every_tier(net, {}, fmt::format("by {} bits, per channel {}", shift, per_channel));
     }
 }
 
