@@ -127,8 +127,12 @@ void add_help(CLI::App& app, Tool& tool) {
 namespace {
 
 // Each stage frees weights and the next one allocates some. Taken again from the heap they cost nothing; returned to
-// the system, which clears every page anew, they would cost a tenth of a compilation.
-void keep_memory() { keep_freed_memory(); }
+// the system, which clears every page anew, they would cost a tenth of a compilation. In pages of 2 MB the first ones
+// cost little as well: a fifth of it less.
+void keep_memory() {
+  keep_freed_memory();
+  heap_in_large_pages(std::size_t{64} << 20);
+}
 
 bool messages_as_json = false;
 
@@ -177,6 +181,7 @@ void parse_and_act(CLI::App& app, Tool& tool, int count, char** words) {
   try {
     app.parse(words_of(app, count, words));
     if (auto swallowed = swallowed_option(app)) return tool.fail(*swallowed);
+    keep_memory();
     if (tool.action) tool.action();
   } catch (const CLI::CallForHelp&) { tool.output += app.help(); } catch (const CLI::CallForVersion& version) {
     tool.output += std::string(version.what()) + "\n";
@@ -205,7 +210,6 @@ int run_tool(int argc, char** argv) {
   guard_streams();
   tidy_up_when_told_to_end();
   mind_shrinking_files();
-  keep_memory();
   std::set_new_handler(no_memory);
   CLI::App app{"tosaic: PyTorch programs to TOSA and the devices that run it", "tosaic"};
   app.formatter(std::make_shared<HelpFormatter>());

@@ -18,8 +18,10 @@ bool empty_pages(std::byte* pages, std::size_t bytes);
 // Are there so many addresses that nobody uses?
 bool has_addresses(std::size_t bytes);
 
-// Of the process's heap: it may not become larger (where a tool does not need more itself), and it keeps what is freed.
+// Of the process's heap: it may not become larger (where a tool does not need more itself), it keeps what is freed, and
+// the system gives its next `bytes` by megabytes, where it does so.
 void limit_heap(std::uint64_t bytes);
 void keep_freed_memory();
+void heap_in_large_pages(std::size_t bytes);
 
 }  // namespace tosaic

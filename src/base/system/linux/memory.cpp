@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "base/system/pages.h"
@@ -20,11 +21,30 @@ std::uint64_t machine_memory() {
 
 bool empty_pages(std::byte* pages, std::size_t bytes) { return ::madvise(pages, bytes, MADV_DONTNEED) == 0; }
 
+namespace {
+constexpr int usual_growth = 16 << 20;
+}
+
 void keep_freed_memory() {
 #ifdef __GLIBC__
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  ::mallopt(M_TOP_PAD, 16 << 20);
+  ::mallopt(M_TOP_PAD, usual_growth);
+#endif
+}
+
+void heap_in_large_pages([[maybe_unused]] std::size_t bytes) {
+#ifdef __GLIBC__
+  // One allocation makes the heap grow by so much. What is not touched is only addresses.
+  constexpr std::uintptr_t large = 2 << 20;
+  ::mallopt(M_TOP_PAD, static_cast<int>(bytes));
+  void* const first = ::malloc(large);
+  ::mallopt(M_TOP_PAD, usual_growth);
+  const auto from = (reinterpret_cast<std::uintptr_t>(first) + large - 1) & ~(large - 1),
+             end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
+  if (first && from < end && end - from < 2 * bytes)
+    ::madvise(reinterpret_cast<void*>(from), end - from, MADV_HUGEPAGE);
+  ::free(first);
 #endif
 }
 

@@ -19,5 +19,6 @@ bool empty_pages(std::byte* pages, std::size_t bytes) {
 }
 
 void keep_freed_memory() {}  // the heap of macOS does so by itself
+void heap_in_large_pages(std::size_t) {}
 
 }  // namespace tosaic

@@ -46,5 +46,6 @@ void limit_heap(std::uint64_t bytes) {
 }
 
 void keep_freed_memory() {}  // the heap of Windows has no such setting
+void heap_in_large_pages(std::size_t) {}
 
 }  // namespace tosaic
