@@ -117,7 +117,7 @@ Result<Looks> look_at(const Graph& graph, const std::vector<std::size_t>& nodes,
 
 // The calls behind `node` on which its result depends nothing but the program's outputs: none computes with quantised
 // values. Empty: something does.
-std::vector<std::size_t> hint_text(const Graph& graph, std::size_t node) {
+std::vector<std::size_t> way_out(const Graph& graph, std::size_t node) {
   std::vector<char> reached(graph.values.size(), 0);
   for (ValueId v : graph.nodes[node].outputs)
     if (v != no_value) reached[v] = 1;
@@ -168,7 +168,7 @@ std::pair<Range, Range> operand_ranges(const Graph& graph, const Node& node, con
 void separate_ranges(const Graph& graph, std::size_t n, const Range& small, const Range& large,
                      const QuantiseOptions& options, UnlikeRanges& unlike_ranges, const Sink& sink) {
   const Node& node = graph.nodes[n];
-  const auto way = options.float_outputs ? hint_text(graph, n) : std::vector<std::size_t>{};
+  const auto way = options.float_outputs ? way_out(graph, n) : std::vector<std::size_t>{};
   if (!way.empty()) {
     for (std::size_t w : way) unlike_ranges.floats[w] = 1;
     warn(
@@ -187,6 +187,12 @@ void separate_ranges(const Graph& graph, std::size_t n, const Range& small, cons
                      std::max(1, static_cast<int>(255 * width(small) / width(large)))),
          sink);
   }
+}
+
+// Is the call's result an output, or one but for what may be computed outside the delegate?
+bool leaves(const Graph& graph, std::size_t n, const QuantiseOptions& options) {
+  return std::ranges::count(graph.outputs, graph.nodes[n].outputs[0]) > 0 ||
+         (options.float_outputs && !way_out(graph, n).empty());
 }
 
 // Where a mask's -1e9 or -infinity enters a result that only leaves the program, it does so as floats: the
@@ -208,7 +214,7 @@ bool leave_masks_outside(const Graph& graph, std::size_t n, const Looks& looks, 
   const bool overflows = infinite != looks.infinite.end() && infinite->second;
   if (!small || (!overflows && width(result->second) < masked * width(*small))) return false;
   if (options.float_outputs) {
-    const auto way = hint_text(graph, n);
+    const auto way = way_out(graph, n);
     for (std::size_t w : way) unlike_ranges.floats[w] = 1;
     if (!way.empty()) return true;
   }
@@ -268,7 +274,8 @@ Result<UnlikeRanges> find_unlike_ranges(const Graph& graph, const std::vector<st
                              std::vector<char>(graph.values.size(), 0)};
   std::vector<std::size_t> calls;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    if (concatenates(graph.nodes[n]) || chooses(graph, graph.nodes[n]) || masks(graph, graph.nodes[n]))
+    if (concatenates(graph.nodes[n]) || chooses(graph, graph.nodes[n]) ||
+        (masks(graph, graph.nodes[n]) && leaves(graph, n, options)))
       calls.push_back(n);
   if (calls.empty()) return unlike_ranges;
   TOSAIC_TRY(const Looks looks, look_at(graph, calls, samples, options.threads));
