@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "quantise/quantise_weight.h"
+#include "simd/bulk_loops.h"
 #include "simd/products.h"
 
 namespace tosaic {
@@ -127,7 +127,9 @@ std::vector<LeastSquares::Column> LeastSquares::candidates(const RoundedChannel&
   }
   float largest = 0;
   for (std::size_t i = 0; i < inputs_; ++i) largest = std::max(largest, std::fabs(channel.weights[i]));
-  for (const float scale : four_bit_scales(largest).scales) found.push_back({{scale}, false});
+  float scales_to_try[16];
+  simd::bulk_loops().four_bit_scales(largest, scales_to_try);
+  for (const float scale : scales_to_try) found.push_back({{scale}, false});
   return found;
 }
 
@@ -139,7 +141,9 @@ std::vector<double> LeastSquares::scales_alone(const RoundedChannel& channel, in
     float largest = 0;
     for (std::size_t i = g * each; i < (g + 1) * each; ++i) largest = std::max(largest, std::fabs(channel.weights[i]));
     double least = INFINITY;
-    for (const float scale : four_bit_scales(largest).scales) {
+    float scales[16];
+    simd::bulk_loops().four_bit_scales(largest, scales);
+    for (const float scale : scales) {
       double error = 0;
       for (std::size_t i = g * each; i < (g + 1) * each; ++i) {
         const double w = channel.weights[i], off = w - scale * rounded(w, 1 / scale, highest);

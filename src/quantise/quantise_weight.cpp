@@ -4,7 +4,6 @@
 #include "quantise/quantise_weight.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
@@ -62,39 +61,26 @@ double scale_of(const float* x, const Layout& layout, std::size_t channel) {
   return std::max(static_cast<double>(static_cast<float>(largest / 127.0)), 1e-12);
 }
 
-// The nearest bfloat16 of a finite number.
-float as_bfloat16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
-}
-
 // Writes one channel's quantised values in [-7, 7]; returns their scale.
 double four_bits_of(const float* x, const Layout& layout, std::size_t channel, std::int8_t* values) {
-  double largest = 0;
+  const simd::BulkLoops& loops = simd::bulk_loops();
+  if (layout.outer == 1) {
+    const std::size_t first = channel * layout.inner;
+    return loops.four_bits(x + first, layout.inner, values + first);
+  }
+  float largest = 0;
   layout.each_run(channel, [&](std::size_t first) {
-    largest = std::max<double>(largest, simd::bulk_loops().magnitudes(x + first, layout.inner).largest);
+    largest = std::max(largest, loops.magnitudes(x + first, layout.inner).largest);
   });
-  const FourBitScales found = four_bit_scales(static_cast<float>(largest));
-  const float(&scales)[16] = found.scales;
-  float errors[16] = {};
-  layout.each_run(channel, [&](std::size_t first) {
-    simd::bulk_loops().coding_errors(x + first, layout.inner, scales, 7, errors);
-  });
+  float scales[16], errors[16] = {};
+  loops.four_bit_scales(largest, scales);
+  layout.each_run(channel, [&](std::size_t first) { loops.coding_errors(x + first, layout.inner, scales, 7, errors); });
   const double best = scales[std::min_element(std::begin(errors), std::end(errors)) - std::begin(errors)];
-  layout.each_run(
-      channel, [&](std::size_t first) { simd::bulk_loops().encode(x + first, layout.inner, best, 7, values + first); });
+  layout.each_run(channel, [&](std::size_t first) { loops.encode(x + first, layout.inner, best, 7, values + first); });
   return best;
 }
 
 }  // namespace
-
-FourBitScales four_bit_scales(float largest) {
-  const float whole = std::max(static_cast<float>(largest / 7.0), 1e-12f);
-  FourBitScales found;
-  for (int i = 0; i < 16; ++i)  // down to 0.4: what is cut off then is more than rounding gains
-    found.scales[i] = as_bfloat16(whole * (1 - 0.04f * static_cast<float>(i)));
-  return found;
-}
 
 Tensor quantise_weight(const Tensor& weight, int axis, bool four_bits) {
   const Bytes floats =

@@ -10,13 +10,6 @@ namespace tosaic {
 // saturate.
 Tensor quantise_weight(const Tensor& weight, int axis, bool four_bits = false);
 
-// From the one at which the largest weight is 7, downwards. Each is a bfloat16: with so few bits of a quantised value
-// its rounding is nothing, and where groups are small it is half of what there is to read of them.
-struct FourBitScales {
-  float scales[16];
-};
-FourBitScales four_bit_scales(float largest);
-
 // A constant together with a tensor of 16 bits in a product of two matrices: symmetric int16 quantised values with one
 // scale.
 Tensor quantise_matrix_to_int16(const Tensor& matrix);

@@ -107,6 +107,29 @@ void coding_errors(const float* x, std::size_t n, const float (&scales)[16], flo
   }
 }
 
+// Down to 0.4: what is cut off then is more than rounding gains.
+void four_bit_scales(float largest, float (&scales)[16]) {
+  const hn::CappedTag<float, 16> d;
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  const auto whole = hn::Set(d, std::max(static_cast<float>(largest / 7.0), 1e-12f));
+  for (std::size_t s = 0; s < 16; s += hn::Lanes(d)) {
+    const auto share = hn::Sub(hn::Set(d, 1.0f), hn::Mul(hn::Set(d, 0.04f), hn::Iota(d, static_cast<float>(s))));
+    const auto exact = hn::BitCast(bits, hn::Mul(whole, share));
+    const auto odd = hn::And(hn::ShiftRight<16>(exact), hn::Set(bits, 1u));
+    const auto rounded = hn::And(hn::Add(exact, hn::Add(odd, hn::Set(bits, 0x7fffu))), hn::Set(bits, 0xffff0000u));
+    hn::StoreU(hn::BitCast(d, rounded), d, scales + s);
+  }
+}
+
+float four_bits(const float* x, std::size_t n, std::int8_t* values) {
+  float scales[16], errors[16] = {};
+  four_bit_scales(magnitudes(x, n).largest, scales);
+  coding_errors(x, n, scales, 7, errors);
+  const float best = scales[std::min_element(std::begin(errors), std::end(errors)) - std::begin(errors)];
+  encode(x, n, best, 7, values);
+  return best;
+}
+
 void bins(const float* x, std::size_t n, float low, float per_unit, std::uint32_t last, std::uint32_t* to) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<std::int32_t, decltype(d)> index;
@@ -172,7 +195,8 @@ double lost(const float* w, const std::int8_t* values, std::size_t n, double sca
 }  // namespace
 
 const BulkLoops& bulk_loops_here() {
-  static const BulkLoops here{&extremes, &magnitudes, &encode, &coding_errors, &bins, &scale, &add, &lost};
+  static const BulkLoops here{&extremes,  &magnitudes, &encode, &coding_errors, &four_bit_scales,
+                              &four_bits, &bins,       &scale,  &add,           &lost};
   return here;
 }
 

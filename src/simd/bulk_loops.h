@@ -26,6 +26,13 @@ struct BulkLoops {
   // To each errors[s] adds the sum of (x - code * scales[s])^2, where code = x / scales[s] to the nearest integer in
   // [-highest, highest]. In float, one element after the other: who chooses by it chooses the same on every machine.
   void (*coding_errors)(const float* x, std::size_t n, const float (&scales)[16], float highest, float (&errors)[16]);
+  // Scales to try for values in [-7, 7] of numbers up to `largest`: from the one at which that is 7, downwards. Each is
+  // a bfloat16: with so few bits of a quantised value its rounding is nothing, and where groups are small it is half of
+  // what there is to read of them.
+  void (*four_bit_scales)(float largest, float (&scales)[16]);
+  // Quantises to values in [-7, 7] with the one of these scales, which is returned, that has the least error: the same
+  // on every machine.
+  float (*four_bits)(const float* x, std::size_t n, std::int8_t* values);
   // bins = (x - low) * per_unit in float, truncated, in [0, last]; NaN is 0.
   void (*bins)(const float* x, std::size_t n, float low, float per_unit, std::uint32_t last, std::uint32_t* bins);
   // to = x * factor, computed in double.

@@ -4,7 +4,9 @@
 //   h = floor(b / 16), l = b - 16 h
 // exact in floats of any width, so that the profile without integers has packed weights, too.
 #include <algorithm>
+#include <atomic>
 
+#include "base/parallel.h"
 #include "ir/rewriter.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/tosa_op.h"
@@ -14,6 +16,7 @@ namespace tosaic {
 namespace {
 
 constexpr std::size_t least_elements = 1 << 14;
+constexpr std::size_t grain = 1 << 18, block = 1 << 12;  // elements of a thread, and between its looks at the others
 
 bool fits(const Graph& graph, const Node& node) {
   if (node.op != tosa::op::cast || !is_float(graph[node.outputs[0]].type.dtype)) return false;
@@ -23,7 +26,16 @@ bool fits(const Graph& graph, const Node& node) {
       shape.size(shape.rank() - 1) % 2 != 0)
     return false;
   const auto all = quantised.constant.as<std::int8_t>();
-  return std::ranges::all_of(all, [](std::int8_t c) { return c >= -8 && c <= 7; });
+  std::atomic<bool> wide = false;
+  in_parallel(all.size(), grain, [&](std::size_t first, std::size_t end) {
+    for (; first < end && !wide; first += block) {
+      std::uint8_t any = 0;
+      for (const std::int8_t value : all.subspan(first, std::min(block, end - first)))
+        any |= static_cast<std::uint8_t>(value + 8);
+      if (any > 15) wide = true;
+    }
+  });
+  return !wide;
 }
 
 Bytes packed(const Value& quantised) {
@@ -32,9 +44,11 @@ Bytes packed(const Value& quantised) {
   const auto from = quantised.constant.as<std::int8_t>();
   std::int8_t* to = nullptr;
   Bytes bytes = Bytes::fresh(from.size() / 2, to);
-  for (std::size_t r = 0; r < from.size() / row; ++r)
-    for (std::size_t i = 0; i < half; ++i)
-      to[r * half + i] = static_cast<std::int8_t>(from[r * row + half + i] * 16 + from[r * row + i] + 8);
+  in_parallel(from.size() / row, grain / row + 1, [&](std::size_t r, std::size_t end) {
+    for (; r < end; ++r)
+      for (std::size_t i = 0; i < half; ++i)
+        to[r * half + i] = static_cast<std::int8_t>(from[r * row + half + i] * 16 + from[r * row + i] + 8);
+  });
   return bytes;
 }
 

@@ -2,6 +2,8 @@
 // The loops over all weights and activations against one element at a time, on every instruction set of this machine.
 #include "simd/bulk_loops.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -113,6 +115,31 @@ TEST(BulkLoops, CodingErrors) {
     EXPECT_EQ(first, all);
   }
   use(0);
+}
+
+TEST(BulkLoops, FourBits) {
+  everywhere([](const std::vector<float>& random) {
+    std::vector<float> x = random;
+    for (float& v : x) v = std::fmod(v, 100.0f);
+    float largest = 0;
+    for (const float v : x)
+      if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
+    float scales[16], errors[16] = {};
+    simd::bulk_loops().four_bit_scales(largest, scales);
+    for (int s = 0; s < 16; ++s) {
+      const float exact = std::max(largest / 7, 1e-12f) * (1 - 0.04f * static_cast<float>(s));
+      const float below = std::bit_cast<float>(std::bit_cast<std::uint32_t>(exact) & 0xffff0000u),
+                  above = std::bit_cast<float>((std::bit_cast<std::uint32_t>(exact) & 0xffff0000u) + 0x10000u);
+      EXPECT_TRUE(scales[s] == below || scales[s] == above) << exact;
+      EXPECT_LE(std::fabs(scales[s] - exact), (above - below) / 2) << exact;
+    }
+    simd::bulk_loops().coding_errors(x.data(), x.size(), scales, 7, errors);
+    const float best = scales[std::min_element(std::begin(errors), std::end(errors)) - std::begin(errors)];
+    std::vector<std::int8_t> values(x.size()), wanted(x.size());
+    EXPECT_EQ(simd::bulk_loops().four_bits(x.data(), x.size(), values.data()), best);
+    simd::bulk_loops().encode(x.data(), x.size(), best, 7, wanted.data());
+    EXPECT_EQ(values, wanted);
+  });
 }
 
 TEST(BulkLoops, ScaledAsInDouble) {
