@@ -127,17 +127,8 @@ Status OutputStage::prepare_narrow() {
             std::all_of(scales_.begin(), scales_.end(), fits_narrow) &&
             (table_kind_ == Table::none || table_kind_ == Table::direct);
   if (!narrow_) return {};
-  const auto channels = static_cast<std::size_t>(ofm_.shape.c);
-  for (std::size_t c = 0; c < channels; ++c) {
-    const Scale& scale = scales_[scales_.size() == 1 ? 0 : c];
-    const auto above = static_cast<std::int64_t>(rounding_term(rounding_, false, scale.shift, 0));
-    const auto below = static_cast<std::int64_t>(rounding_term(rounding_, true, scale.shift, 0));
-    narrow_multiplier_.push_back(scale.multiplier);
-    narrow_shift_.push_back(scale.shift);
-    narrow_half_.push_back(above);
-    narrow_twice_.push_back(below);
-    narrow_bias_.push_back(bias_.empty() ? 0 : bias_[c]);
-  }
+  for (std::size_t c = 0; c < static_cast<std::size_t>(ofm_.shape.c); ++c)
+    narrow_scales_.add(bias_.empty() ? 0 : bias_[c], scales_[scales_.size() == 1 ? 0 : c], rounding_);
   return {};
 }
 
@@ -279,23 +270,9 @@ void OutputStage::finish_row(Scratch& scratch, std::int64_t y, std::int64_t c0, 
     return finish_row(scratch, y, c0, c1, wide, depth);
   }
   std::int32_t* row = Scratch::of(scratch.narrow_finished, width * depth);
-  const std::int64_t* multiplier = narrow_multiplier_.data() + c0;
-  const std::int64_t* above = narrow_half_.data() + c0;
-  const std::int64_t* below = narrow_twice_.data() + c0;
-  const std::int64_t* bias = narrow_bias_.data() + c0;
-  const std::int32_t* shift = narrow_shift_.data() + c0;
-  const std::int64_t zero = ofm_.zero_point, low = clip_low_, high = clip_high_;
-  for (std::int64_t x = 0; x < width; ++x) {
-    std::int32_t* out = row + x * depth;
-    const std::int32_t* in = sums + x * stride;
-    for (std::int64_t c = 0; c < depth; ++c) {
-      const std::int64_t v = in[c] + bias[c];
-      const std::int64_t scaled = ((v * multiplier[c] + (v < 0 ? below[c] : above[c])) >> shift[c]) + zero;
-      out[c] = static_cast<std::int32_t>(scaled < low ? low : scaled > high ? high : scaled);
-    }
-    if (table_kind_ == Table::direct)
-      for (std::int64_t c = 0; c < depth; ++c) out[c] = static_cast<std::int32_t>(look_up(out[c]));
-  }
+  finish_pixels({narrow_scales_, c0, depth, ofm_.zero_point, clip_low_, clip_high_, sums, width, stride, row});
+  if (table_kind_ == Table::direct)
+    for (std::int64_t i = 0; i < width * depth; ++i) row[i] = static_cast<std::int32_t>(look_up(row[i]));
   map_.write_row(y, 0, width, c0, c1, row);
 }
 

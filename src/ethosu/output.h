@@ -2,6 +2,7 @@
 // The output stage that all operations share: bias, scale, zero point, clip, table, and the store, with transposition.
 #pragma once
 #include "ethosu/context.h"
+#include "ethosu/finish_kernel.h"
 
 namespace tosaic::ethosu {
 
@@ -69,8 +70,7 @@ class OutputStage {
   std::int64_t table_offset_ = 0;
   std::vector<std::int64_t> table_, slopes_;
   bool narrow_ = false;
-  std::vector<std::int64_t> narrow_multiplier_, narrow_half_, narrow_twice_, narrow_bias_;
-  std::vector<std::int32_t> narrow_shift_;
+  NarrowScales narrow_scales_;
   std::vector<std::int64_t> permuted_;  // the whole result, when it is stored transposed or reversed
   bool overflow_ = false;               // several threads may set it
 };
