@@ -241,6 +241,20 @@ std::int64_t OutputStage::finish(std::int64_t value, std::int64_t channel) {
   return value;
 }
 
+// As [pixels][depth] in 32 bits; null: that is not enough for them.
+static std::int32_t* narrowed(Scratch& scratch, const std::int64_t* sums, std::int64_t pixels, std::int64_t depth,
+                              std::int64_t stride) {
+  std::int32_t* to = Scratch::of(scratch.narrowed, pixels * depth);
+  std::int64_t lost = 0;
+  for (std::int64_t x = 0; x < pixels; ++x)
+    for (std::int64_t c = 0; c < depth; ++c) {
+      const std::int64_t sum = sums[x * stride + c];
+      to[x * depth + c] = static_cast<std::int32_t>(sum);
+      lost |= sum ^ to[x * depth + c];
+    }
+  return lost == 0 ? to : nullptr;
+}
+
 void OutputStage::finish_row(Scratch& scratch, std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
                              std::int64_t stride) {
   const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
@@ -249,6 +263,9 @@ void OutputStage::finish_row(Scratch& scratch, std::int64_t y, std::int64_t c0, 
       std::copy_n(sums + x * stride, depth, kept_.data() + (y * width + x) * ofm_.shape.c + c0);
     return;
   }
+  if (finishes_narrow() && bias_.empty())
+    if (std::int32_t* narrow = narrowed(scratch, sums, width, depth, stride))
+      return finish_row(scratch, y, c0, c1, narrow, depth);
   std::int64_t* row = Scratch::of(scratch.finished, width * depth);
   for (std::int64_t x = 0; x < width; ++x)
     for (std::int64_t c = 0; c < depth; ++c) row[x * depth + c] = finish(sums[x * stride + c], c0 + c);
@@ -263,7 +280,7 @@ void OutputStage::finish_row(Scratch& scratch, std::int64_t y, std::int64_t c0, 
 void OutputStage::finish_row(Scratch& scratch, std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums,
                              std::int64_t stride) {
   const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
-  if (!narrow_ || !permuted_.empty() || !clips_) {
+  if (!finishes_narrow()) {
     std::int64_t* wide = Scratch::of(scratch.widened, width * depth);
     for (std::int64_t x = 0; x < width; ++x)
       for (std::int64_t c = 0; c < depth; ++c) wide[x * depth + c] = sums[x * stride + c];

@@ -70,6 +70,7 @@ class OutputStage {
   std::int64_t table_offset_ = 0;
   std::vector<std::int64_t> table_, slopes_;
   bool narrow_ = false;
+  bool finishes_narrow() const { return narrow_ && permuted_.empty() && clips_; }
   NarrowScales narrow_scales_;
   std::vector<std::int64_t> permuted_;  // the whole result, when it is stored transposed or reversed
   bool overflow_ = false;               // several threads may set it

@@ -15,7 +15,7 @@ struct Scratch {
   std::vector<std::int64_t> wide_sums;
   std::vector<std::int32_t> sums;
   std::vector<std::int64_t> finished, widened;  // of the output stage
-  std::vector<std::int32_t> narrow_finished;
+  std::vector<std::int32_t> narrowed, narrow_finished;
 
   // The same memory at every call, as soon as it is large enough.
   template <class T>
