@@ -235,10 +235,21 @@ ValueId Definition::shaped(ValueId v, Shape shape) {
   if (type(v).shape == shape) return v;
   TensorType wanted = type(v).with(shape);
   if (graph_[v].is_constant()) return graph_.add_value(graph_[v].name, std::move(wanted), graph_[v].constant);
-  const TensorType sizes{DType::shape, Shape{shape.rank()}, {}};
-  const ValueId list =
-      graph_.add_value("shape", sizes, constant_bytes(DType::shape, std::span<const std::int64_t>(shape.sizes())));
-  return call(tosa::op::reshape, {v, list}, std::move(wanted));
+  return call(tosa::op::reshape, {v, sizes(shape.sizes())}, std::move(wanted));
+}
+
+ValueId Definition::slice(ValueId v, int axis, std::int64_t begin, std::int64_t size) {
+  TensorType part{type(v).dtype, type(v).shape, {}};
+  part.shape.set(axis, size);
+  std::vector<std::int64_t> start(static_cast<std::size_t>(part.shape.rank()), 0);
+  start[static_cast<std::size_t>(axis)] = begin;
+  const ValueId first = sizes(start), all = sizes(part.shape.sizes());
+  return call(tosa::op::slice, {v, first, all}, std::move(part));
+}
+
+ValueId Definition::sizes(const std::vector<std::int64_t>& list) {
+  const TensorType of{DType::shape, Shape{std::ssize(list)}, {}};
+  return graph_.add_value("shape", of, constant_bytes(DType::shape, std::span<const std::int64_t>(list)));
 }
 
 ValueId Definition::number(DType type, int rank, double value) {

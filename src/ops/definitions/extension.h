@@ -59,6 +59,7 @@ class Definition {
  public:
   Definition(Graph& graph, const Node& node) : graph_(graph), node_(node) {}
 
+  const Graph& graph() const { return graph_; }
   const Node& node() const { return node_; }
   bool has(std::size_t operand) const { return operand < node_.inputs.size(); }
   ValueId operand(std::size_t i) const { return node_.inputs[i]; }
@@ -81,11 +82,14 @@ class Definition {
   ValueId select(ValueId condition, ValueId a, ValueId b) { return call(tosa::op::select, {condition, a, b}, type(a)); }
   // The same elements in another shape; of a constant, the same bytes.
   ValueId shaped(ValueId v, Shape shape);
+  // So many along an axis, from `begin` on.
+  ValueId slice(ValueId v, int axis, std::int64_t begin, std::int64_t size);
   // All elements of a tensor of so many dims of 1.
   ValueId number(DType type, int rank, double value);
   ValueId constant(DType type, Shape shape, std::vector<double> values);
 
  private:
+  ValueId sizes(const std::vector<std::int64_t>& list);
   Graph& graph_;
   const Node& node_;
 };
@@ -110,6 +114,13 @@ inline constexpr std::size_t input = 0, values = 1, bias = 2, scales = 3, row_sc
 namespace scaled_gather {
 inline constexpr std::size_t values = 0, indices = 1, scales = 2;
 }
+
+// Of tosaic.grouped_conv2d: those of CONV2D, and the same attributes. The weight [OC, KH, KW, IC / groups] has the
+// groups' one after the other.
+namespace grouped_conv2d {
+inline constexpr std::size_t input = 0, weight = 1, bias = 2;
+std::int64_t groups(const tosa::View& view);
+}  // namespace grouped_conv2d
 
 // Of tosaic.quantise_rows, whose results are int8, a scale and a zero point for each row: no scale is less than
 // `least_scale`; without `keeps_dim` its definition computes them in tensors that have no dim for the row's elements.
