@@ -32,8 +32,9 @@ Value bias_at(Kernel& s, const tosa::View& view, Value channel) {
 
 Quad bias_quad_at(Kernel& s, const tosa::View& view, Value quad) {
   const ValueId bias = view.node().inputs[2];
-  if (view.in(2).shape.elements() != 1 && storage_size(view.in(2).dtype) <= 4)
-    return s.load_quad(s.input(bias, true), quad);
+  const DType type = view.in(2).dtype;
+  const bool whole = reads_texels(s.work().tier) ? has_quads(type) : storage_size(type) <= 4;
+  if (view.in(2).shape.elements() != 1 && whole) return s.load_quad(s.input(bias, true), quad);
   Quad all;
   s.repeat(4, [&](int q) { all[static_cast<std::size_t>(q)] = bias_at(s, view, (quad << s.integer(2)) + q); });
   return all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, directly: an invocation makes one output pixel's element of a channel, or of four; of large outputs
-// four channels of four pixels, for which it reads each weight and each input once.
+// four channels of four pixels, for which it reads each weight and each input once. Of groups of channels, too.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -116,17 +116,19 @@ MadeList make_convolution(const Work& work, const Node& node, const Finish& end)
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
-  const std::int64_t channels = weight.size(0);
+  // `own`: of a group, where each takes some of the input's channels (tosaic.grouped_conv2d).
+  const std::int64_t channels = weight.size(0), given = in.size(in.rank() - 1), own = weight.size(weight.rank() - 1),
+                     group_channels = channels / std::max<std::int64_t>(given / own, 1);
   std::vector<Dim> pixel_dims = out.dims();
   pixel_dims.pop_back();
   const Dim pixel_count = product_of(pixel_dims);
-  const int block = channels % 4 == 0 ? 4 : 1;
+  const int block = group_channels % 4 == 0 ? 4 : 1;
   const Dim pixel_blocks = ceil_div(pixel_count, most_pixels);
   const bool many = block == 4 && most(pixel_blocks) * (channels / block) >= enough_blocks;
   const int at_once = many ? most_pixels : 1;
   const Tile tile(channels / block, many ? pixel_blocks : pixel_count);
-  Kernel s(work, std::string(tosa::find(node.op)->name), tile.invocations());
-  const Value blocks = s.param(channels / block), in_channels = s.param(in.size(in.rank() - 1));
+  Kernel s(work, std::string(node.op.base()), tile.invocations());
+  const Value blocks = s.param(channels / block), in_channels = s.param(given);
   std::vector<Axis> axes;
   for (std::size_t i = 0; i < spatial; ++i) axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i))));
   const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
@@ -146,8 +148,13 @@ MadeList make_convolution(const Work& work, const Node& node, const Finish& end)
     pixels.push_back(pixel_at(first + static_cast<std::int64_t>(pixels.size()), axes));
     for (int q = 0; q < block; ++q) row.push_back(Sum::of(s, view.out().dtype));
   }
+  Value taken = in_channels, first_taken = s.integer(0);
+  if (own != given) {
+    taken = s.param(own);
+    first_taken = channel / s.param(group_channels) * taken;
+  }
   const auto at_tap = [&](Value k, const std::vector<Value>& elements, const std::vector<Read>& reads) {
-    s.loop(s.integer(0), in_channels, s.integer(1), [&](Value c) {
+    s.loop(s.integer(0), taken, s.integer(1), [&](Value c) {
       std::vector<Value> w;
       for (int q = 0; q < block; ++q) w.push_back(centred(weights.at(s, k + c, channel + q), weight_zp));
       for (std::size_t p = 0; p < elements.size(); ++p) {
@@ -158,10 +165,13 @@ MadeList make_convolution(const Work& work, const Node& node, const Finish& end)
     });
   };
   for_all_taps(s, axes, pixels, [&](Value k, const std::vector<Read>& reads) {
-    const Value from = k * in_channels;
-    if (!many) return s.when(*reads[0].inside, [&] { at_tap(from, {reads[0].element * in_channels}, reads); });
+    const Value from = k * taken;
+    const auto element = [&](Value pixel) {
+      return own == given ? pixel * in_channels : pixel * in_channels + first_taken;
+    };
+    if (!many) return s.when(*reads[0].inside, [&] { at_tap(from, {element(reads[0].element)}, reads); });
     std::vector<Value> elements;  // outside: any that is there
-    for (const Read& r : reads) elements.push_back(s.select(*r.inside, r.element, s.integer(0)) * in_channels);
+    for (const Read& r : reads) elements.push_back(element(s.select(*r.inside, r.element, s.integer(0))));
     at_tap(from, elements, reads);
   });
   s.repeat(at_once, [&](int p) {

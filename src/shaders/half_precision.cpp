@@ -36,7 +36,8 @@ class Memories {
 
 bool has_weights(const Node& node) {
   return node.op == tosa::op::conv2d || node.op == tosa::op::conv3d || node.op == tosa::op::depthwise_conv2d ||
-         node.op == tosa::op::transpose_conv2d || node.op == tosa::op::matmul;
+         node.op == tosa::op::transpose_conv2d || node.op == tosa::op::matmul ||
+         node.op == extension::op::grouped_conv2d;
 }
 
 // What f16 cannot hold becomes its largest number: infinities are no weights.
@@ -158,6 +159,18 @@ Result<Graph> stored_in_half_precision(const Graph& graph, const KeptWide& wide,
       }
       inside.insert(node.outputs.begin(), node.outputs.end());
     }
+  }
+  // Weights of nodes that another one stands for, which has them joined.
+  std::vector<bool> is_made(graph.values.size(), false);
+  for (const Node& node : halves.nodes)
+    for (ValueId v : node.outputs)
+      if (v < graph.values.size()) is_made[v] = true;
+  for (const Node& node : graph.nodes) {
+    if (!has_weights(node) || is_made[node.outputs[0]]) continue;
+    tosaic::Value& weights = stored[node.inputs[1]];
+    if (!weights.is_constant() || weights.type.dtype != DType::f32) continue;
+    weights.type.dtype = DType::f16;
+    weights.constant = f16_of(weights.constant);
   }
   // What is stored may have been viewed before its last elementwise nodes, not after them.
   for (const Node& node : graph.nodes)

@@ -78,7 +78,7 @@ bool has_same_kernels(const Work& a, const Work& b);
 
 MadeList one(Kernel& kernel);
 
-MadeList make_convolution(const Work&, const Node&, const Finish&);  // conv2d, conv3d
+MadeList make_convolution(const Work&, const Node&, const Finish&);  // conv2d, conv3d, grouped_conv2d
 MadeList make_tiled_convolution(const Work&, const Node&, const Finish&);
 // By dot products of quantised values.
 bool takes_dot_convolution(const tosa::View& view);
@@ -92,6 +92,11 @@ MadeList make_matrix_convolution(const Work&, const Node&, const Finish&);
 bool takes_matrix_matmul(const tosa::View& view);
 bool takes_int8_matrix_matmul(const tosa::View& view);
 MadeList make_matrix_matmul(const Work&, const Node&, const Finish&);
+// Of groups of whole quads of channels.
+bool takes_quad_groups(const tosa::View& view);
+MadeList make_quad_groups(const Work&, const Node&, const Finish&);
+bool takes_dot_groups(const tosa::View& view);
+MadeList make_dot_groups(const Work&, const Node&, const Finish&);
 MadeList make_depthwise(const Work&, const Node&, const Finish&);
 MadeList make_quad_depthwise(const Work&, const Node&, const Finish&);
 // For CPU devices.

@@ -9,6 +9,7 @@
 #include "ir/rewriter.h"
 #include "ir/tosa_operators.h"
 #include "plan/expression.h"
+#include "plan/raise_grouped_convolutions.h"
 #include "plan/uses.h"
 #include "plan/views.h"
 #include "shaders/kernels.h"
@@ -236,6 +237,7 @@ void widen_pixels(Graph& graph) {
 Graph prepared(const Graph& graph) {
   std::optional<Graph> raised = raise_quantised(graph);
   Graph made = raised ? *std::move(raised) : graph;
+  plan::raise_grouped_convolutions(made);
   widen_pixels(made);
   scale_channels(made);
   view_sums_first(made);

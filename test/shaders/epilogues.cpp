@@ -6,11 +6,12 @@
 // kernel's operator instead of a few, from TOSAIC_TAIL_SEED on.
 #include <set>
 
+#include "cpu/channel_groups.h"
 #include "shaders/computed.h"
 #include "shaders/half_precision.h"
 #include "shaders/heads.h"
 #include "shaders/kernels.h"
-#include "shaders/quantised_weights.h"
+#include "shaders/prepare.h"
 
 namespace tosaic::test {
 namespace {
@@ -344,6 +345,12 @@ ValueId make_integer_attention(Search& s) {
   return attended_integers(s.net, heads);
 }
 
+ValueId make_groups(Search& s, std::int64_t unit, std::int64_t most) {
+  const ChannelGroups shape{s.integer(1, 2), s.integer(1, 6),           s.integer(1, 9),
+                            s.integer(2, 4), unit * s.integer(1, most), unit * s.integer(1, most)};
+  return convolved_groups(s.net, shape, s.input({shape.images, shape.height, shape.width, shape.groups * shape.in}));
+}
+
 struct Maker {
   std::string_view op;
   ValueId (*make)(Search& s);
@@ -377,14 +384,14 @@ constexpr Maker makers[] = {
     {"conv2d", [](Search& s) { return conv2d_of(s, s.coin(), 128); }},
     {"conv3d", [](Search& s) { return make_conv3d(s, 24); }},
     {"matmul", make_integer_attention},
+    {"grouped_conv2d", [](Search& s) { return make_groups(s, 1, 7); }},
+    {"grouped_conv2d", [](Search& s) { return make_groups(s, 4, 3); }},
 };
 
 // Rows that would be asked first for a node of the program.
 void note_rows(const Graph& given, Mode mode, std::set<const KernelRow*>& seen) {
-  const std::optional<Graph> quantised_table = shaders::raise_quantised(given);
-  const Graph graph = mode == Mode::halves ? shaders::in_half_precision(quantised_table ? *quantised_table : given)
-                      : quantised_table    ? *quantised_table
-                                           : given;
+  const Graph ready = shaders::prepared(given),
+              graph = mode == Mode::halves ? shaders::in_half_precision(ready) : ready;
   for (const Node& node : graph.nodes)
     for (const vulkan_program::TierId tier : every_tier())
       for (const KernelRow& row : shaders::kernel_rows(node)) {
