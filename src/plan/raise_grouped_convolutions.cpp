@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 
+#include "ir/extent.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/extension.h"
 #include "plan/expression.h"
@@ -125,7 +126,8 @@ class RaiseGroups {
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const tosa::View slice(graph_, node(groups[g].slice));
       auto start = slice.constant_integers(1);
-      if (operand(groups[g].slice, 0) != from || slice.out().shape != part || !start || !slice.constant_integers(2))
+      if (operand(groups[g].slice, 0) != from || slice.out().shape != part || !start || !slice.constant_integers(2) ||
+          slice.node().attrs.find(symbolic_start))
         return std::nullopt;
       start->back() -= static_cast<std::int64_t>(g) * own.value();
       if (!first) first = start;

@@ -228,19 +228,21 @@ std::optional<Windows::Steps> bind_image(Kernel& s, Fetched& fetched, ValueId v,
 }
 
 Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels,
-                     std::int64_t unit) {
+                     std::int64_t unit, std::int64_t groups) {
   const std::size_t size = storage_size(type);
   const auto filled = [unit](std::int64_t n) { return static_cast<std::size_t>((n + unit - 1) / unit * unit); };
   const std::size_t wide = filled(columns), deep = filled(channels);
   const auto tap_count = static_cast<std::size_t>(taps), channel_count = static_cast<std::size_t>(channels);
+  const auto group_count = static_cast<std::size_t>(groups);
   std::byte* to = nullptr;
-  Bytes packed = Bytes::fresh(tap_count * deep * wide * size, to);
+  Bytes packed = Bytes::fresh(group_count * tap_count * deep * wide * size, to);
   std::memset(to, 0, packed.size());
   const std::byte* from = weights.data();
-  for (std::size_t column = 0; column < static_cast<std::size_t>(columns); ++column)
-    for (std::size_t tap = 0; tap < tap_count; ++tap)
-      for (std::size_t c = 0; c < channel_count; ++c, from += size)
-        std::memcpy(to + ((tap * deep + c) * wide + column) * size, from, size);
+  for (std::size_t group = 0; group < group_count; ++group, to += tap_count * deep * wide * size)
+    for (std::size_t column = 0; column < static_cast<std::size_t>(columns); ++column)
+      for (std::size_t tap = 0; tap < tap_count; ++tap)
+        for (std::size_t c = 0; c < channel_count; ++c, from += size)
+          std::memcpy(to + ((tap * deep + c) * wide + column) * size, from, size);
   return packed;
 }
 

@@ -128,9 +128,10 @@ class Windows {
 std::optional<Windows::Steps> bind_image(Kernel& s, Fetched& fetched, ValueId v, std::int64_t unit);
 
 // Constant weights [columns, taps, channels] as the right factor: a row for each channel of each tap. Channels and
-// columns are filled up with zeros to a multiple of `unit`. Four 8-bit quantised values are a channel of i32.
+// columns are filled up with zeros to a multiple of `unit`. Four 8-bit quantised values are a channel of i32. Of
+// several groups one behind the other.
 Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels,
-                     std::int64_t unit = 4);
+                     std::int64_t unit = 4, std::int64_t groups = 1);
 // The same by columns of `depth` 8-bit quantised values, filled up alone.
 Bytes packed_columns(const Bytes& weights, std::int64_t columns, std::int64_t depth, std::int64_t unit);
 // What a column's sums of 8-bit products with weights begin with, as activations count from their zero point: the sum
@@ -138,6 +139,8 @@ Bytes packed_columns(const Bytes& weights, std::int64_t columns, std::int64_t de
 struct FirstSums {
   Buffer of_weights;  // i32, one for each column
   Value factor;
+  std::optional<Value> first_quad = {};  // where the columns' begin, if there are more
+  Quad at(Kernel& s, Value quad) const { return s.load_quad(of_weights, first_quad ? *first_quad + quad : quad); }
 };
 FirstSums first_sums(Kernel& s, const Bytes& weights, std::int64_t columns, Value zero_point);
 

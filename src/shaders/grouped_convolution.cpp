@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of groups of channels (tosaic.grouped_conv2d), directly: a group's products are too few for the tiles of
-// matrix products. An invocation makes four channels of some neighbouring pixels of a line, which share weights and,
-// where their windows overlap, what they read. Neighbouring invocations make a pixel's channels, one group after the
-// other, so that what they read and write lies together.
+// Convolutions of groups of channels (tosaic.grouped_conv2d), directly: of narrow groups, whose products are too few
+// for the tiles of matrix products. An invocation makes four channels of some neighbouring pixels of a line, which
+// share weights and, where their windows overlap, what they read. Neighbouring invocations make a pixel's channels, one
+// group after the other, so that what they read and write lies together.
 #include <algorithm>
 #include <map>
 
 #include "ops/definitions/extension.h"
 #include "shaders/axes.h"
-#include "shaders/fetched_operand.h"
+#include "shaders/convolution_groups.h"
 #include "shaders/product.h"
 
 namespace tosaic::shaders {
 namespace {
 
-constexpr std::int64_t most_columns = 8;  // of a kernel: they are written out
+constexpr std::int64_t fewest_channels = 16;  // of a group, in and out, that tiles of products are for
+constexpr std::int64_t most_columns = 8;      // of a kernel: they are written out
 constexpr std::int64_t most_unrolled_depth = 2;
 constexpr int most_pixels = 4;
 // Below it, more invocations of a GPU are worth more than what pixels share.
@@ -198,6 +199,19 @@ MadeList grouped_convolution(const Work& work, const Node& node, const Finish& e
 }
 
 }  // namespace
+
+bool takes_wide_groups(const tosa::View& view) {
+  const ConvolutionGroups groups(view);
+  return has_tiles(view) && groups.channels >= fewest_channels && groups.columns >= fewest_channels &&
+         groups.columns % 4 == 0;
+}
+bool takes_wide_dot_groups(const tosa::View& view) {
+  return takes_dot_convolution(view) && takes_wide_groups(view) && ConvolutionGroups(view).channels % 4 == 0;
+}
+bool takes_matrix_groups(const tosa::View& view) { return takes_matrix_convolution(view) && takes_wide_groups(view); }
+bool takes_int8_matrix_groups(const tosa::View& view) {
+  return takes_int8_matrix_convolution(view) && takes_wide_dot_groups(view);
+}
 
 bool takes_quad_groups(const tosa::View& view) {
   const Shape& weight = view.in(1).shape;

@@ -4,6 +4,7 @@
 // is known before, what they ask for of activations is not (matrix_zero_points.h).
 #include <bit>
 
+#include "shaders/convolution_groups.h"
 #include "shaders/fetched_operand.h"
 #include "shaders/fused_depthwise.h"
 #include "shaders/matmul_tile.h"
@@ -58,7 +59,7 @@ class MatrixProduct {
     const Value place = s_.local() % s_.integer(all), own = place % s_.integer(wide), zero = s_.integer(0);
     const Value factor = s_.select(place / s_.integer(wide) == zero, begin.factor, zero),
                 quad = shift_right_unsigned(first_column, s_.integer(2)) + own;
-    const Vector sums = s_.vector(s_.load_quad(begin.of_weights, s_.select(quad * 4 < columns, quad, zero)));
+    const Vector sums = s_.vector(begin.at(s_, s_.select(quad * 4 < columns, quad, zero)));
     s_.when(s_.local() < all, [&] { s_.store(memory_, place, sums * factor); });
     s_.barrier();
     const std::uint32_t across = tile_.own_across(), vectors = matrix_side / 4;
@@ -272,30 +273,37 @@ MatrixTile of_type(const tosa::View& view, const MatrixTile& tile) { return is_i
 // A convolution: constant weights as the right factor, by columns where they are integers.
 struct Weights {
   bool by_columns;
-  std::int64_t unit, columns, taps, channels;
+  std::int64_t unit;
+  ConvolutionGroups groups;
+  std::int64_t columns, taps, channels;  // of a group
   std::int64_t vectors_of_tap() const { return vectors_in(channels, unit); }
   std::int64_t vectors() const { return taps * vectors_of_tap(); }
 
-  explicit Weights(const tosa::View& view) : by_columns(is_int8(view)), unit(unit_of(view)) {
-    const Shape &in = view.in(0).shape, &weight = view.in(1).shape;
-    columns = weight.size(0);
-    channels = in.size(in.rank() - 1);
-    taps = weight.elements() / std::max<std::int64_t>(columns * channels, 1);
+  explicit Weights(const tosa::View& view)
+      : by_columns(is_int8(view)),
+        unit(unit_of(view)),
+        groups(view),
+        columns(groups.columns),
+        channels(groups.channels) {
+    taps = view.in(1).shape.elements() / std::max<std::int64_t>(view.in(1).shape.size(0) * channels, 1);
   }
   Fetched bound(Kernel& s, const tosa::View& view) const {
     Fetched right(s, view.in(1).dtype, std::nullopt, unit, form_of(view));
     const Bytes& weights = view.constant(1);
-    right.bind(by_columns ? packed_columns(weights, columns * taps, channels, unit)
-                          : packed_weights(weights, DType::f16, columns, taps, channels, unit));
+    right.bind(by_columns ? packed_columns(weights, groups.count * columns * taps, channels, unit)
+                          : packed_weights(weights, DType::f16, columns, taps, channels, unit, groups.count));
     return right;
   }
   Value pitch(Kernel& s, const Fetched& right, Value all_columns) const {
     return by_columns ? s.param(vectors()) : right.pitch(all_columns);
   }
+  // Vectors of a group.
+  std::int64_t all_vectors() const {
+    return by_columns ? columns * vectors() : vectors() * unit * vectors_in(columns, unit);
+  }
   // The sums begin with what is left of the zero point.
-  void begin(Kernel& s, MatrixProduct& product, const tosa::View& view, Value first_column, Value all_columns) const {
-    if (!is_int8(view)) return;
-    product.begin_with(first_sums(s, view.constant(1), columns, *zero_point(s, view, 0, 3)), first_column, all_columns);
+  FirstSums begin(Kernel& s, const tosa::View& view) const {
+    return first_sums(s, view.constant(1), view.in(1).shape.size(0), *zero_point(s, view, 0, 3));
   }
 };
 
@@ -329,7 +337,7 @@ MadeList matrices_before_depthwise(const Work& work, const Node& node, const Fin
               all_columns,  all_depth * weights.unit,
               s.integer(0), weights.pitch(s, right, all_columns)};
   fused_windows.prepare();
-  weights.begin(s, product, view, first_column, all_columns);
+  if (is_int8(view)) product.begin_with(weights.begin(s, view), first_column, all_columns);
   product.sum(sides, s.integer(0), s.param(tiles_along(depth * weights.unit, tile.depth * tile.split)), first_column);
   fused_windows.take(product.shared_accumulators(0), end, view);
   return one(s);
@@ -360,15 +368,18 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const Dim rows = rows_of_product(view);
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t columns = weights.columns, depth = weights.vectors(), unit = weights.unit;
-  const MatrixTile tile = of_type(view, matrix_tile_for({1, most(rows), columns, depth_in_halves(view, depth * unit)}));
-  const Dim across = tiles_along(columns, tile.columns), tiles = across * tiles_along(rows, tile.rows);
+  const ProductSize size{weights.groups.count, most(rows), columns, depth_in_halves(view, depth * unit)};
+  const MatrixTile tile = of_type(view, size.batches == 1 ? matrix_tile_for(size) : matrix_tile_for_batches(size));
+  const Dim across = tiles_along(columns, tile.columns), tiles_of_each = across * tiles_along(rows, tile.rows),
+            tiles = tiles_of_each * size.batches;
   const std::int64_t needed = tiles_along(depth * unit, tile.depth * tile.split).value(),
                      steps = (needed + tile.ahead - 1) / tile.ahead * tile.ahead;
-  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{tiles, tile.invocations()});
+  Kernel s(work, std::string(node.op.base()), Groups{tiles, tile.invocations()});
   MatrixProduct product(s, tile, weights.by_columns);
-  const Value all_rows = s.param(rows);
+  Value all_rows = s.param(rows), group = s.group();
+  const ConvolvedGroup own_group(s, weights.groups, tiles_of_each, group, all_rows);
   Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 3), weights.channels, form_of(view));
-  auto pixels_apart = bind_image(s, left, node.inputs[0], unit);
+  auto pixels_apart = own_group.bind(left, view, unit);
   const bool plain = is_plain(view) && !pixels_apart;
   std::vector<Axis> axes;
   if (!plain)
@@ -378,18 +389,20 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
   Windows windows(s, std::move(axes), s.param(weights.channels), all_rows, left, std::move(pixels_apart));
   const Value tiles_across = s.param(across);
-  const Value first_row = s.group() / tiles_across * tile.rows, first_column = s.group() % tiles_across * tile.columns;
+  const Value first_row = group / tiles_across * tile.rows, first_column = group % tiles_across * tile.columns;
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
-  Sides sides{windows,      left,
-              right,        all_depth,
-              all_columns,  all_depth * unit,
-              s.integer(0), weights.pitch(s, right, all_columns)};
+  const Value right_begin = own_group.before(weights.all_vectors());
+  Sides sides{windows,     left,
+              right,       all_depth,
+              all_columns, all_depth * unit,
+              right_begin, weights.pitch(s, right, all_columns)};
   const bool even = depth * unit == steps * tile.depth * tile.split;
   sides.even_rows = even && plain && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
-  Sink sink(s, end, &view, columns % 4 == 0, first_column, all_rows, all_columns, s.integer(0), all_columns);
+  Sink sink(s, end, &view, columns % 4 == 0, own_group.column(first_column), all_rows, own_group.column(all_columns),
+            s.integer(0), own_group.columns_apart(all_columns));
   sink.prepare(tile.columns, tile.invocations());
-  weights.begin(s, product, view, first_column, all_columns);
+  if (is_int8(view)) product.begin_with(own_group.first_sums(weights.begin(s, view)), first_column, all_columns);
   product.sum(sides, s.integer(0), s.param(steps), first_column);
   product.give(sink, first_row);
   return one(s);

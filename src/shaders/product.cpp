@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shaders/product.h"
 
+#include "shaders/convolution_groups.h"
 #include "shaders/fetched_operand.h"
 #include "shaders/fused_depthwise.h"
 #include "shaders/matmul_tile.h"
@@ -155,7 +156,7 @@ class TiledProduct {
     for (std::uint32_t c = 0; c < tile_.own_columns / 4; ++c) {
       const Value column = first_column + (own_column() + c * across()) * 4;
       const Value at = s_.select(column < sides.columns, shift_right_unsigned(column, s_.integer(2)), zero());
-      sums.push_back(s_.vector(s_.load_quad(sides.begin->of_weights, at)) * factor);
+      sums.push_back(s_.vector(sides.begin->at(s_, at)) * factor);
     }
     return sums;
   }
@@ -283,19 +284,22 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
   if (end.behind()) return tiled_before_depthwise(work, node, end, dots);
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape;
-  const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1);
+  const ConvolutionGroups groups(view);
+  const std::int64_t columns = groups.columns, channels = groups.channels;
   const Dim rows = rows_of_product(view);
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
-  const std::int64_t taps = weight.elements() / std::max<std::int64_t>(columns * channels, 1);
+  const std::int64_t taps = weight.elements() / std::max<std::int64_t>(weight.size(0) * channels, 1);
   // Along the depth, an element is a number or a word of four quantised values.
   const std::int64_t elements = dots ? channels / 4 : channels;
-  const auto [tile, parts] = divided({1, most(rows), columns, taps * elements}, can_split_depth(view));
-  const Dim across = tiles_along(columns, tile.columns), tiles = across * tiles_along(rows, tile.rows);
+  const auto [tile, parts] =
+      divided({groups.count, most(rows), columns, taps * elements}, groups.count == 1 && can_split_depth(view));
+  const Dim across = tiles_along(columns, tile.columns), tiles_of_each = across * tiles_along(rows, tile.rows),
+            tiles = tiles_of_each * groups.count;
   const std::int64_t depth = taps * fours_in(elements);
   const std::int64_t steps = tiles_along(depth, tile.depth / 4 * tile.split).value();
   const SplitDepth split{parts, most(rows), columns, is_float(view.out().dtype) ? DType::f32 : DType::i32};
   const std::int64_t own_steps = (steps + split.parts - 1) / split.parts;
-  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{tiles * split.parts, tile.invocations()});
+  Kernel s(work, std::string(node.op.base()), Groups{tiles * split.parts, tile.invocations()});
   TiledProduct product(s, tile, view.out().dtype);
   // There may be more groups than tiles and parts: those have no rows.
   const bool splits = split.parts > 1;
@@ -306,38 +310,41 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
     group = group % all_tiles;
     all_rows = s.select(exists, all_rows, s.integer(0));
   }
+  const ConvolvedGroup own_group(s, groups, tiles_of_each, group, all_rows);
   const auto in_zero = zero_point(s, view, 0, 3);
   Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::int8 : Fetched::As::floats);
   const DType factor = dots ? DType::i32 : view.in(1).dtype;
   Fetched right(s, factor, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
-  auto pixels_apart = bind_image(s, left, node.inputs[0], !dots ? 4 : channels % 16 == 0 ? 16 : 4);
+  auto pixels_apart = own_group.bind(left, view, !dots ? 4 : channels % 16 == 0 ? 16 : 4);
   const bool plain = is_plain(view) && !pixels_apart;
   std::vector<Axis> axes;
   if (!plain)
     for (std::size_t i = 0; i < spatial; ++i)
       axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i)), true));
   const Bytes& weights = view.constant(1);
-  right.bind(dots ? packed_columns(weights, columns * taps, channels, left.width())
-                  : packed_weights(weights, factor, columns, taps, elements));
+  right.bind(dots ? packed_columns(weights, groups.count * columns * taps, channels, left.width())
+                  : packed_weights(weights, factor, columns, taps, elements, 4, groups.count));
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
   Windows windows(s, std::move(axes), s.param(channels), all_rows, left, std::move(pixels_apart));
   const Value tiles_across = s.param(across);
   const Value first_row = group / tiles_across * tile.rows, first_column = group % tiles_across * tile.columns;
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
-  Sides sides{windows,       left,         right,
-              all_depth,     all_rows,     all_columns,
-              all_depth * 4, s.integer(0), dots ? all_depth : right.pitch(all_columns),
+  const Value right_begin = own_group.before(dots ? columns * depth : depth * 4 * fours_in(columns));
+  Sides sides{windows,       left,        right,
+              all_depth,     all_rows,    all_columns,
+              all_depth * 4, right_begin, dots ? all_depth : right.pitch(all_columns),
               dots};
   const bool even =
       is_worth_more_modules(tile) && depth * 4 % (tile.depth * tile.split) == 0 && steps % split.parts == 0;
   sides.even_rows = even && plain && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
   if (dots) {
-    sides.begin = first_sums(s, weights, columns, *in_zero);
+    sides.begin = own_group.first_sums(first_sums(s, weights, weight.size(0), *in_zero));
     sides.begin->factor = s.select(part == s.integer(0), sides.begin->factor, s.integer(0));
   }
-  Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, first_column, all_rows, all_columns,
-            part * s.param(split.rows * split.columns), all_columns);
+  Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, own_group.column(first_column), all_rows,
+            own_group.column(all_columns), part * s.param(split.rows * split.columns),
+            own_group.columns_apart(all_columns));
   if (splits)
     sink.store_into(s.write_scratch(split.type, split.scratch()));
   else

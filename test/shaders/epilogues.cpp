@@ -345,9 +345,10 @@ ValueId make_integer_attention(Search& s) {
   return attended_integers(s.net, heads);
 }
 
-ValueId make_groups(Search& s, std::int64_t unit, std::int64_t most) {
-  const ChannelGroups shape{s.integer(1, 2), s.integer(1, 6),           s.integer(1, 9),
-                            s.integer(2, 4), unit * s.integer(1, most), unit * s.integer(1, most)};
+// Of `least` to `most` units of channels, in and out.
+ValueId make_groups(Search& s, std::int64_t unit, std::int64_t least, std::int64_t most) {
+  const std::int64_t in = unit * s.integer(least, most), out = unit * s.integer(least, most);
+  const ChannelGroups shape{s.integer(1, 2), s.integer(1, 6), s.integer(1, 9), s.integer(2, 4), in, out};
   return convolved_groups(s.net, shape, s.input({shape.images, shape.height, shape.width, shape.groups * shape.in}));
 }
 
@@ -384,8 +385,9 @@ constexpr Maker makers[] = {
     {"conv2d", [](Search& s) { return conv2d_of(s, s.coin(), 128); }},
     {"conv3d", [](Search& s) { return make_conv3d(s, 24); }},
     {"matmul", make_integer_attention},
-    {"grouped_conv2d", [](Search& s) { return make_groups(s, 1, 7); }},
-    {"grouped_conv2d", [](Search& s) { return make_groups(s, 4, 3); }},
+    {"grouped_conv2d", [](Search& s) { return make_groups(s, 1, 1, 7); }},
+    {"grouped_conv2d", [](Search& s) { return make_groups(s, 4, 1, 3); }},
+    {"grouped_conv2d", [](Search& s) { return make_groups(s, 4, 4, 9); }},
 };
 
 // Rows that would be asked first for a node of the program.

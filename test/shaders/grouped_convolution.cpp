@@ -14,6 +14,9 @@ const ChannelGroups shapes[] = {
     {1, 9, 10, 6, 8, 8},
     {2, 7, 7, 3, 4, 12, {3, 3}, {1, 1, 1, 1}, {2, 2}},
     {1, 5, 6, 2, 24, 24},
+    {2, 5, 7, 3, 18, 20, {3, 3}, {1, 0, 0, 1}, {1, 2}},
+    {1, 9, 10, 2, 48, 64, {3, 3}, {2, 2, 2, 2}, {1, 1}, {2, 2}},
+    {1, 6, 7, 5, 16, 16, {1, 1}, {0, 0, 0, 0}, {1, 1}},
     {1, 6, 13, 2, 32, 32, {3, 3}, {0, 1, 0, 1}, {2, 2}},
     {1, 8, 9, 3, 16, 4, {1, 1}, {0, 0, 0, 0}},
     {1, 1, 40, 5, 8, 4, {1, 5}, {0, 0, 2, 2}, {1, 2}},  // of one dim
@@ -104,6 +107,22 @@ TEST(GroupedConvolution, OfWideSums) {
                               [&](ValueId v) { return net.rescale(v, DType::i16, 30, 34, true); }));
   expect_one_dispatch(net);
   expect_of_every_tier(net, {}, "i16");
+}
+
+// Wide ones are products, by matrices where the device has them.
+TEST(GroupedConvolution, OfWideGroups) {
+  const ChannelGroups wide{1, 6, 7, 3, 32, 48}, narrow{1, 6, 7, 3, 8, 8};
+  for (const bool matrices : {true, false}) {
+    const ChannelGroups& shape = matrices ? wide : narrow;
+    SCOPED_TRACE(shape.text());
+    Net halves(39), integers(40);
+    const ValueId x = halves.node("tanh", {image_of_groups(halves, shape, DType::f32)});
+    halves.output(halves.node("tanh", {convolved_groups(halves, shape, x)}));
+    expect_matrices(halves, TierId::coopmat, {2e-2, 2e-2}, matrices, shaders::Precision::fp16);
+    integers.output(integers.rescale(convolved_groups(integers, shape, image_of_groups(integers, shape, DType::i8)),
+                                     DType::i8, 38, 44, true));
+    expect_matrices(integers, TierId::coopmat_int8, {}, matrices);
+  }
 }
 
 // So many pixels that invocations make several.

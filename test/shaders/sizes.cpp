@@ -52,6 +52,28 @@ constexpr const char* images = R"(graph @main(%x: (b in 1..5)x(h in 2..17)x6x4xi
   %z: (b in 1..5)x1x6x8xi32 = tosa.reduce_sum(%c) {axis=1}
 })";
 
+// Three groups of channels, of narrow ones and of wide ones, over heights that vary.
+std::string grouped(std::int64_t width) {
+  const auto numbers = [](std::int64_t count) {
+    std::string text = "1";
+    for (std::int64_t i = 1; i < count; ++i) text += ", " + std::to_string(i * 37 % 19 - 9);
+    return text;
+  };
+  const std::string image = "(b in 1..3)x(h in 2..9)x6x";
+  std::string text =
+      fmt::format("graph @main(%x: {}{}xi8) -> (%y) {{\n  %bias: 1xi32 = constant [5]\n", image, 3 * width);
+  text += "  %zp: 1xi8 = constant [2]\n  %none: 1xi8 = constant [0]\n";
+  text += fmt::format("  %size: 4xshape = constant [3, 9, 6, {}]\n", width);
+  for (std::int64_t g = 0; g < 3; ++g) {
+    text += fmt::format("  %start{}: 4xshape = constant [0, 0, 0, {}]\n", g, g * width);
+    text += fmt::format("  %w{}: {}x3x3x{}xi8 = constant [{}]\n", g, width, width, numbers(9 * width * width));
+    text += fmt::format("  %s{}: {}{}xi8 = tosa.slice(%x, %start{}, %size)\n", g, image, width, g);
+    text += fmt::format("  %c{}: {}{}xi32 = tosa.conv2d(%s{}, %w{}, %bias, %zp, %none) ", g, image, width, g, g);
+    text += "{pad=[1, 1, 1, 1], stride=[1, 1], dilation=[1, 1], acc_type=\"i32\", local_bound=false}\n";
+  }
+  return text + fmt::format("  %y: {}{}xi32 = tosa.concat(%c0, %c1, %c2) {{axis=3}}\n}}", image, 3 * width);
+}
+
 // Windows that move by twos and threes, over heights that these do not divide.
 constexpr const char* strides = R"(graph @main(%x: 1x(h in 4..19)x9x4xi8) -> (%y, %d, %m, %a) {
   %w: 8x3x3x4xi8 = constant [WEIGHTS]
@@ -115,7 +137,7 @@ VkResult counted(VkDevice d, VkPipelineCache cache, std::uint32_t n, const VkCom
 
 class VulkanSizes : public OnFaultyDevice {
  protected:
-  void expect_at_all(const char* text, const std::vector<Sizes>& all, double tolerance) {
+  void expect_at_all(const std::string& text, const std::vector<Sizes>& all, double tolerance) {
     const Graph graph = graph_of(text);
     real_create = kept.vkCreateComputePipelines;
     for (const auto tier : every_tier()) {
@@ -146,6 +168,17 @@ TEST_F(VulkanSizes, FloatsAtAnySize) {
 
 TEST_F(VulkanSizes, CodesAtAnySize) {
   expect_at_all(images, {{{"b", 5}, {"h", 17}}, {{"b", 1}, {"h", 2}}, {{"b", 4}, {"h", 9}}}, 0);
+}
+
+TEST_F(VulkanSizes, GroupsOfChannelsAtAnySize) {
+  for (const std::int64_t width : {4, 20}) {
+    const std::vector<vulkan_program::TierId> every = every_tier();
+    for (const auto& tier : compiled(graph_of(grouped(width)), every).tiers) {
+      ASSERT_EQ(tier.dispatches.size(), 1u);
+      EXPECT_EQ(tier.dispatches[0].kernel, "grouped_conv2d");
+    }
+    expect_at_all(grouped(width), {{{"b", 3}, {"h", 9}}, {{"b", 1}, {"h", 2}}, {{"b", 2}, {"h", 7}}}, 0);
+  }
 }
 
 // Numbers of a payload that has not been resized are those at the bounds.
