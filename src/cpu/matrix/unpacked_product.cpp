@@ -74,7 +74,7 @@ struct Unpacked {
     scratch = panels_bytes();
     if (!copies_rows()) return;
     const std::int64_t at_once = stay_near() ? k : k_at_once();
-    scratch += align_up(static_cast<std::size_t>(sharing.rows_per_task * copied_pitch(at_once)) * 4);
+    scratch += align_up(static_cast<std::size_t>(sharing.rows_per_task * pitch_for(at_once)) * 4);
   }
   std::size_t panels_bytes() const { return panel_bytes() * (type == DType::f32 || by_columns ? 1 : 2); }
 
@@ -146,16 +146,17 @@ struct Unpacked {
     const float* data;
     std::int64_t pitch, first;
   };
-  bool copies_rows() const {
-    return sharing.rows > kernel->max_rows && best_pitch(*kernel, k, sharing.panels_per_task * width()) != k;
+  // Of rows of `count` elements of A: of all, or of a block, which is a multiple of 1024 where all of them are.
+  std::int64_t pitch_for(std::int64_t count) const {
+    return best_pitch(*kernel, count, sharing.panels_per_task * width());
   }
-  static std::int64_t copied_pitch(std::int64_t count) { return count + 16; }
+  bool copies_rows() const { return sharing.rows > kernel->max_rows && pitch_for(k) != k; }
   // In the scratch behind the panels.
   Rows copied(std::int64_t row_count, const float* a, std::int64_t first, std::int64_t count, std::byte* memory) const {
     auto* to = reinterpret_cast<float*>(memory + panels_bytes());
     for (std::int64_t row = 0; row < row_count; ++row)
-      std::memcpy(to + row * copied_pitch(count), a + row * k + first, static_cast<std::size_t>(count) * 4);
-    return {to, copied_pitch(count), first};
+      std::memcpy(to + row * pitch_for(count), a + row * k + first, static_cast<std::size_t>(count) * 4);
+    return {to, pitch_for(count), first};
   }
   // A block of the weights as they lie, to be read ahead. By columns its rows are short.
   Ahead raw(const std::byte* matrix, const Place& at) const {
