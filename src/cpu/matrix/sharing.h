@@ -19,6 +19,12 @@ void for_even_groups(std::int64_t rows, std::int64_t max_rows, const F& f) {
   }
 }
 
+// Into how many tasks a step is cut: threads that are done sooner take what others have left.
+inline std::int64_t wanted_tasks(int threads) { return threads == 1 ? 1 : 8 * threads; }
+
+// Of kernels whose sums are in vectors. Those by tiles (AMX) take more, and as long for fewer.
+inline constexpr int most_rows_in_vectors = 12;
+
 struct Sharing {
   std::int64_t rows = 0, rows_per_task = 1, row_tasks = 1;
   std::int64_t panels = 0, panels_per_task = 1, column_tasks = 1;
@@ -32,7 +38,7 @@ struct Sharing {
     s.rows = rows;
     s.panels = panels;
     s.max_rows = max_rows;
-    const std::int64_t wanted = threads == 1 ? 1 : 8 * threads;  // tasks
+    const std::int64_t wanted = wanted_tasks(threads);
     const std::int64_t in_cache = std::max<std::int64_t>(max_rows, 192 * 1024 / std::max<std::int64_t>(1, row_bytes));
     std::int64_t block = std::min({in_cache, (rows + wanted - 1) / wanted, std::int64_t{384}});
     block = std::max<std::int64_t>(1, (block + max_rows - 1) / max_rows) * max_rows;
@@ -40,19 +46,20 @@ struct Sharing {
     s.rows_per_task = std::min(block, rows);
     s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;
     // As many for each thread, and as large: the kernel can do with somewhat fewer rows at once.
-    if (threads > 1 && s.row_tasks > 1 && max_rows <= 12) {
+    if (threads > 1 && s.row_tasks > 1 && max_rows <= most_rows_in_vectors) {
       const std::int64_t even = (s.row_tasks + threads - 1) / threads * threads;
       s.rows_per_task = std::max<std::int64_t>((max_rows + 1) / 2, (rows + even - 1) / even);
       s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;
     }
-    if (!whole_rows && s.row_tasks < wanted) {
-      s.column_tasks = std::min(panels, (wanted + s.row_tasks - 1) / s.row_tasks);
-      s.panels_per_task = (panels + s.column_tasks - 1) / s.column_tasks;
-      s.column_tasks = (panels + s.panels_per_task - 1) / s.panels_per_task;
-    } else {
-      s.panels_per_task = panels;
-    }
+    s.panels_per_task = panels;
+    if (!whole_rows && s.row_tasks < wanted) s.share_columns(wanted, s.row_tasks);
     return s;
+  }
+  // So that with so many blocks of rows there are about as many tasks as are wanted.
+  void share_columns(std::int64_t wanted, std::int64_t blocks) {
+    column_tasks = std::min(panels, (wanted + blocks - 1) / blocks);
+    panels_per_task = (panels + column_tasks - 1) / column_tasks;
+    column_tasks = (panels + panels_per_task - 1) / panels_per_task;
   }
   std::int64_t tasks() const { return row_tasks * column_tasks; }
 

@@ -66,10 +66,7 @@ struct Unpacked {
     sharing.panels = (n + width() - 1) / width();
     sharing.row_tasks = (row_count + rows_of_task - 1) / rows_of_task;
     sharing.rows_per_task = (row_count + sharing.row_tasks - 1) / sharing.row_tasks;
-    const std::int64_t tasks = threads == 1 ? 1 : 8 * threads, others = batch * sharing.row_tasks;
-    sharing.column_tasks = std::min(sharing.panels, (tasks + others - 1) / others);
-    sharing.panels_per_task = (sharing.panels + sharing.column_tasks - 1) / sharing.column_tasks;
-    sharing.column_tasks = (sharing.panels + sharing.panels_per_task - 1) / sharing.panels_per_task;
+    sharing.share_columns(wanted_tasks(threads), batch * sharing.row_tasks);
     if (few()) return;
     scratch = panels_bytes();
     if (!copies_rows()) return;

@@ -113,7 +113,7 @@ bool take_conv_lines(Planning& planning, std::uint32_t n) {
   pack_convolution(planning, node, window.k(), conv->weight);
   conv->epilogue = find_epilogue(planning, n, false);
   const std::int64_t bytes = conv->padded_line() * window.stride[1] * 4 + window.out[2] * conv->weight.n * 4,
-                     wanted = planning.threads == 1 ? 1 : 8 * planning.threads;
+                     wanted = wanted_tasks(planning.threads);
   conv->sharing = {.images = window.batch, .lines = window.out[1]};
   conv->sharing.lines_per_task = std::clamp<std::int64_t>(
       std::min(bytes_of_lines / bytes, window.batch * window.out[1] / wanted), 1, window.out[1]);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cpu/matrix/epilogue.h"
+#include "cpu/matrix/sharing.h"
 #include "cpu/window/depthwise_kernel.h"
 #include "cpu/window/window.h"
 #include "ir/tosa_operators.h"
@@ -218,7 +219,7 @@ bool take(Planning& planning, std::uint32_t n) {
   // Kernels may step over several pixels' worth of it, but only where no tap is outside.
   conv->padding.assign(static_cast<std::size_t>(conv->window.channels + 64), outside);
   const std::int64_t rows = conv->output_rows();
-  const std::int64_t wanted = planning.threads == 1 ? 1 : 8 * planning.threads;
+  const std::int64_t wanted = wanted_tasks(planning.threads);
   // At least a few thousand multiplications a task.
   const std::int64_t row_work = std::max<std::int64_t>(1, conv->row_elements() * conv->window.taps());
   conv->rows_per_task = std::max({std::int64_t{1}, rows / wanted, 32768 / row_work});
