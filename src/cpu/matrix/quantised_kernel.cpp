@@ -114,30 +114,29 @@ constexpr int product_of(int i) {
 template <int bits>
 constexpr float offset = bits == 8 ? 128.0f : 8.0f;
 
-// Takes the lowest quantised value out of each lane.
+// The lowest quantised value of each lane.
 template <int bits>
-HWY_INLINE FloatVector next_value(IntVector& word) {
-  const Ints d;
-  const Floats df;
+HWY_INLINE FloatVector lowest_value(IntVector word) {
+  const Floats d;
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (bits == 4) {  // the lowest four bits of each lane choose one of sixteen
     const __m512 values = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
-    const FloatVector value{_mm512_permutexvar_ps(word.raw, values)};
-    word = hn::ShiftRight<bits>(word);
-    return value;
+    return FloatVector{_mm512_permutexvar_ps(word.raw, values)};
   } else {  // the last bits of 2^23 + value, in one instruction
     const IntVector bits_of_sum{
         _mm512_ternarylogic_epi32(word.raw, _mm512_set1_epi32(0xff), _mm512_set1_epi32(0x4b000000), 0xea)};
-    const FloatVector value = hn::Sub(hn::BitCast(df, bits_of_sum), hn::Set(df, 0x1p23f + offset<bits>));
-    word = hn::ShiftRight<bits>(word);
-    return value;
+    return hn::Sub(hn::BitCast(d, bits_of_sum), hn::Set(d, 0x1p23f + offset<bits>));
   }
 #else
-  const FloatVector value =
-      hn::Sub(hn::ConvertTo(df, hn::And(word, hn::Set(d, (1 << bits) - 1))), hn::Set(df, offset<bits>));
+  return hn::Sub(hn::ConvertTo(d, hn::And(word, hn::Set(Ints(), (1 << bits) - 1))), hn::Set(d, offset<bits>));
+#endif
+}
+// Takes it out of each lane.
+template <int bits>
+HWY_INLINE FloatVector next_value(IntVector& word) {
+  const FloatVector value = lowest_value<bits>(word);
   word = hn::ShiftRight<bits>(word);
   return value;
-#endif
 }
 
 // The scales of a panel's groups, in either form.
