@@ -181,7 +181,11 @@ HWY_NOINLINE void one_row(const RowsCall& call) {
 template <DType type, bool fetches>
 void by_rows(const RowsCall& call) {
   switch (call.rows) {
-    case 1: return fetches ? one_row<type>(call) : tile<type, 1, fetches>(call);
+    case 1:
+      if constexpr (fetches)
+        return one_row<type>(call);
+      else
+        return tile<type, 1, false>(call);
     case 2: return tile<type, 2, fetches>(call);
 #if HWY_TARGET <= HWY_AVX3
     case 3: return tile<type, 3, fetches>(call);
