@@ -80,17 +80,13 @@ Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8, 
   if (planning.type(e.direct).dtype == DType::f32 || (fuse_i8 && absorb_rescale(planning, e)))
     absorb_clamp(planning, e);
   e.output = e.direct;
+  e.element = static_cast<std::int64_t>(storage_size(planning.type(e.direct).dtype));
   if (tail) absorb_epilogue(planning, e);
   return e;
 }
 
 bool shares_columns(const Planning& planning, std::int64_t rows, int max_rows, std::int64_t weights) {
   return planning.threads > 1 && rows <= max_rows && weights >= 1 << 18;
-}
-
-std::size_t Epilogue::tile_bytes(const Planning& planning, std::int64_t elements) const {
-  if (!chain) return 0;
-  return align_up(static_cast<std::size_t>(elements) * storage_size(planning.type(direct).dtype));
 }
 
 void Epilogue::describe(Step& step) const {

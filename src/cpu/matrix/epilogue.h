@@ -11,6 +11,7 @@ namespace tosaic::cpu {
 struct Epilogue {
   std::vector<std::uint32_t> nodes;    // next to the convolution itself, ascending
   ValueId direct = no_value;           // what the kernel's registers hold at the end
+  std::int64_t element = 0;            // of `direct`, in bytes
   ValueId output = no_value;           // what the step writes
   std::shared_ptr<const Chain> chain;  // from direct to output; null: they are the same
 
@@ -20,8 +21,20 @@ struct Epilogue {
   std::vector<std::int8_t> shift;
   std::int32_t output_zp = 0, lowest_quantised = 0, highest_quantised = 0;
 
+  // Elements of `direct` from `first` on, as a kernel writes them: in the tile, where a chain reads them.
+  std::byte* sums(const Frame& frame, std::int64_t first, std::byte* tile) const {
+    return chain ? tile : static_cast<std::byte*>(frame.write(output)) + first * element;
+  }
+  // What follows elements [first, last), which are in the tile; `scratch` of chain_bytes().
+  void finish(const Frame& frame, std::int64_t first, std::int64_t last, const std::byte* tile,
+              std::byte* scratch) const {
+    if (chain) chain->run(frame, first, last, tile, scratch);
+  }
+
   // The step's memory in addition to the kernel's own: a tile of `direct` and the chain's scratch.
-  std::size_t tile_bytes(const Planning& planning, std::int64_t elements) const;
+  std::size_t tile_bytes(std::int64_t elements) const {
+    return chain ? align_up(static_cast<std::size_t>(elements * element)) : 0;
+  }
   std::size_t chain_bytes() const { return chain ? align_up(chain->scratch_bytes()) : 0; }
   void describe(Step& step) const;  // adds nodes, reads and writes
 };

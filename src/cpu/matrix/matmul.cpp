@@ -56,7 +56,6 @@ struct MatmulF32 {
     return one_by_one ? align_up(static_cast<std::size_t>(panels.panel_width() * panels.k) * 4) : 0;
   }
   std::int64_t row_bytes() const { return panels.k * 4; }
-  std::int64_t element() const { return 4; }
   // b: as it is, or packed.
   void run(const Sharing& sharing, const Sharing::Part& part, const void* a, const std::byte* b, std::byte* c,
            std::byte* scratch) const {
@@ -110,7 +109,6 @@ struct MatmulI8 {
                  reinterpret_cast<std::int32_t*>(into + align_up(panels.packed_bytes())));
   }
   std::int64_t row_bytes() const { return panels.row_bytes(*kernel); }
-  std::int64_t element() const { return epilogue.rescaled ? 1 : 4; }
   std::size_t converted_bytes(std::int64_t rows) const { return align_up(rows_i8_bytes(*kernel, panels, rows)); }
   std::size_t row_scratch(std::int64_t rows) const {
     return converted_bytes(rows) + align_up(static_cast<std::size_t>(rows) * 4);
@@ -160,12 +158,8 @@ struct Matmul : Kind {
         static_cast<const std::byte*>(frame.read(a)) + n * shape.h * shape.c * (Kind::name == MatmulF32::name ? 4 : 1);
     const std::int64_t first = (n * shape.h + part.first_row) * shape.w;
     std::byte* tile = memory + rows_bytes;
-    std::byte* c = this->epilogue.chain
-                       ? tile
-                       : static_cast<std::byte*>(frame.write(this->epilogue.output)) + first * this->element();
-    this->run(sharing, part, from, packed(frame, n), c, memory);
-    if (this->epilogue.chain)
-      this->epilogue.chain->run(frame, first, first + part.rows * shape.w, tile, tile + tile_bytes);
+    this->run(sharing, part, from, packed(frame, n), this->epilogue.sums(frame, first, tile), memory);
+    this->epilogue.finish(frame, first, first + part.rows * shape.w, tile, tile + tile_bytes);
   }
 };
 
@@ -187,7 +181,7 @@ bool take(Planning& planning, std::uint32_t n, Shape3 shape) {
                              per_batch, chain);
   m->share(planning, m->sharing, m->b);
   m->rows_bytes = m->row_scratch(m->sharing.rows_per_task);
-  m->tile_bytes = m->epilogue.tile_bytes(planning, m->sharing.rows_per_task * shape.w);
+  m->tile_bytes = m->epilogue.tile_bytes(m->sharing.rows_per_task * shape.w);
   m->scratch = m->rows_bytes + m->tile_bytes + m->epilogue.chain_bytes();
   Step step{.kernel = Kind::name, .nodes = {n}, .reads = {m->a, m->b}};
   if (turned) step.nodes.insert(step.nodes.begin(), *turned);

@@ -93,12 +93,11 @@ struct QuantisedProduct {
   void prepare(const Frame& frame) const { weight->pack(frame.pool); }
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
     const auto part = sharing.part(task);
-    auto* tile = reinterpret_cast<float*>(memory + rows_bytes);
-    float* c = epilogue.chain ? tile : static_cast<float*>(frame.write(epilogue.output)) + part.first_row * panels->n;
+    std::byte* tile = memory + rows_bytes;
+    auto* c = reinterpret_cast<float*>(epilogue.sums(frame, part.first_row * panels->n, tile));
     widens ? run_widened(frame, part, c, memory) : run_quantised(frame, part, c, memory);
-    if (epilogue.chain)
-      epilogue.chain->run(frame, part.first_row * panels->n, (part.first_row + part.rows) * panels->n, tile,
-                          memory + rows_bytes + tile_bytes);
+    epilogue.finish(frame, part.first_row * panels->n, (part.first_row + part.rows) * panels->n, tile,
+                    tile + tile_bytes);
   }
 };
 
@@ -130,7 +129,7 @@ bool take_quantised_product(Planning& planning, std::uint32_t n) {
       Sharing::plan(rows, product->widens ? product->wide->max_rows : product->kernel->max_rows, product->panel_count(),
                     product->row_bytes() + (chain ? weight.n * 4 : 0), planning.threads, chain);
   product->rows_bytes = product->rows_scratch();
-  product->tile_bytes = product->epilogue.tile_bytes(planning, product->sharing.rows_per_task * weight.n);
+  product->tile_bytes = product->epilogue.tile_bytes(product->sharing.rows_per_task * weight.n);
   product->scratch = product->rows_bytes + product->tile_bytes + product->epilogue.chain_bytes();
   Step step{.kernel = product->int8 ? "coded_i8" : "coded_f32", .nodes = {n}, .reads = {product->input}};
   for (ValueId v : {product->scale, product->zero})

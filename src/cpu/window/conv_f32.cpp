@@ -46,12 +46,10 @@ struct ConvF32 {
       gather(in, part.first_row, part.rows, patches);
       a = patches;
     }
-    auto* tile = reinterpret_cast<float*>(memory + patch_bytes);
-    float* c = epilogue.chain ? tile : static_cast<float*>(frame.write(epilogue.output)) + part.first_row * n;
+    std::byte* tile = memory + patch_bytes;
+    auto* c = reinterpret_cast<float*>(epilogue.sums(frame, part.first_row * n, tile));
     multiply(*kernel, sharing, part, a, pitch, weight, epilogue.lowest, epilogue.highest, c);
-    if (epilogue.chain)
-      epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile,
-                          memory + patch_bytes + tile_bytes);
+    epilogue.finish(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
   }
 };
 
@@ -85,7 +83,7 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
   const std::int64_t block = conv->sharing.rows_per_task;
   conv->pitch = best_pitch(*conv->kernel, conv->window.k(), conv->weight.n);
   if (conv->copies()) conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->pitch + 16) * 4);
-  conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * conv->weight.n);
+  conv->tile_bytes = conv->epilogue.tile_bytes(block * conv->weight.n);
   conv->scratch = conv->patch_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
   add_shared_step<ConvF32>(planning, "conv_f32", n, std::move(conv));
   return true;

@@ -70,11 +70,9 @@ struct ConvI16 {
     gather(static_cast<const std::int16_t*>(frame.read(input)), part.first_row, part.rows,
            reinterpret_cast<std::int16_t*>(memory));
     std::byte* tile = memory + patch_bytes;
-    auto* c = epilogue.chain ? reinterpret_cast<std::int64_t*>(tile)
-                             : static_cast<std::int64_t*>(frame.write(epilogue.output)) + part.first_row * n;
+    auto* c = reinterpret_cast<std::int64_t*>(epilogue.sums(frame, part.first_row * n, tile));
     for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) panel(p, memory, part.rows, c);
-    if (epilogue.chain)
-      epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
+    epilogue.finish(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
   }
 };
 
@@ -122,7 +120,7 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
                                 conv->row_bytes + columns * 8, planning.threads, chain);
   const std::int64_t block = conv->sharing.rows_per_task;
   conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->row_bytes) + 64);
-  conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * columns);
+  conv->tile_bytes = conv->epilogue.tile_bytes(block * columns);
   conv->scratch = conv->patch_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
   add_shared_step<ConvI16>(planning, "conv_i16", n, std::move(conv));
   return true;

@@ -77,14 +77,10 @@ struct ConvI8 {
     auto* terms = reinterpret_cast<std::int32_t*>(memory + patch_bytes);
     if (weight_zp != 0) row_terms(*kernel, a, part.rows, weight.k, weight_zp, terms);
     std::byte* tile = memory + patch_bytes + term_bytes;
-    const std::int64_t element = epilogue.rescaled ? 1 : 4;
-    std::byte* c =
-        epilogue.chain ? tile : static_cast<std::byte*>(frame.write(epilogue.output)) + part.first_row * n * element;
     multiply(*kernel, part, a, weight_zp != 0 ? terms : nullptr, weight,
              {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_quantised, epilogue.highest_quantised},
-             c);
-    if (epilogue.chain)
-      epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
+             epilogue.sums(frame, part.first_row * n, tile));
+    epilogue.finish(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
   }
 };
 
@@ -125,7 +121,7 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   const std::int64_t block = conv->sharing.rows_per_task;
   conv->patch_bytes = align_up(rows_i8_bytes(*conv->kernel, conv->weight, block));
   conv->term_bytes = conv->weight_zp != 0 ? align_up(static_cast<std::size_t>(block) * 4) : 0;
-  conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * conv->weight.n);
+  conv->tile_bytes = conv->epilogue.tile_bytes(block * conv->weight.n);
   conv->scratch = conv->patch_bytes + conv->term_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
   add_shared_step<ConvI8>(planning, "conv_i8", n, std::move(conv));
   return true;

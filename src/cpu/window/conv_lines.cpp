@@ -60,11 +60,10 @@ struct ConvLines {
     auto* lines = reinterpret_cast<float*>(memory);
     copy_lines(static_cast<const float*>(frame.read(input)) + image * window.in[1] * in_line(), first, count, lines);
     const std::int64_t row = (image * sharing.lines + first) * window.out[2], n = weight.n;
-    auto* tile = reinterpret_cast<float*>(memory + line_bytes);
-    float* c = epilogue.chain ? tile : static_cast<float*>(frame.write(epilogue.output)) + row * n;
+    std::byte* tile = memory + line_bytes;
+    auto* c = reinterpret_cast<float*>(epilogue.sums(frame, row * n, tile));
     for (std::int64_t p = 0; p < weight.count(); ++p) multiply_lines(p, lines, count, c);
-    if (epilogue.chain)
-      epilogue.chain->run(frame, row * n, (row + count * window.out[2]) * n, tile, memory + line_bytes + tile_bytes);
+    epilogue.finish(frame, row * n, (row + count * window.out[2]) * n, tile, tile + tile_bytes);
   }
   void multiply_lines(std::int64_t p, const float* lines, std::int64_t count, float* c) const {
     const std::int64_t pitch = padded_line(), column = p * weight.panel_width(), across = window.out[2];
@@ -119,7 +118,7 @@ bool take_conv_lines(Planning& planning, std::uint32_t n) {
       std::min(bytes_of_lines / bytes, window.batch * window.out[1] / wanted), 1, window.out[1]);
   const std::int64_t lines = conv->sharing.lines_per_task;
   conv->line_bytes = align_up(static_cast<std::size_t>(conv->lines_for(lines) * conv->padded_line()) * 4);
-  conv->tile_bytes = conv->epilogue.tile_bytes(planning, lines * window.out[2] * conv->weight.n);
+  conv->tile_bytes = conv->epilogue.tile_bytes(lines * window.out[2] * conv->weight.n);
   conv->scratch = conv->line_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
   add_shared_step<ConvLines>(planning, "conv_lines", n, std::move(conv));
   return true;

@@ -38,7 +38,6 @@ struct Depthwise {
 
   std::int64_t output_rows() const { return window.batch * window.out[1]; }
   // Bytes of what the kernel writes.
-  std::int64_t element() const { return is_float ? 4 : is_i8 ? (epilogue.rescaled ? 1 : 4) : 8; }
   std::int64_t row_elements() const { return window.out[2] * window.channels * multiplier; }
 
   // `pixels` output pixels from (line pointers, ox) on, by kernel m.
@@ -113,9 +112,9 @@ struct Depthwise {
 
   void run_pixels(const Frame& frame, std::int64_t r, std::int64_t first, std::int64_t last, std::byte* memory) const {
     const T* in = static_cast<const T*>(frame.read(input));
-    const std::int64_t element = this->element(), pixel = window.channels * multiplier;
+    const std::int64_t element = epilogue.element, pixel = window.channels * multiplier;
     const std::int64_t begin = (r * window.out[2] + first) * pixel;  // elements of the output
-    std::byte* to = epilogue.chain ? memory : static_cast<std::byte*>(frame.write(epilogue.output)) + begin * element;
+    std::byte* to = epilogue.sums(frame, begin, memory);
     if (multiplier == 1) {
       row(in, r, first, last, to, element, 0);
     } else {
@@ -126,7 +125,7 @@ struct Depthwise {
           std::memcpy(to + (i * multiplier + m) * element, plain + i * element, static_cast<std::size_t>(element));
       }
     }
-    if (epilogue.chain) epilogue.chain->run(frame, begin, begin + (last - first) * pixel, to, memory + tile_bytes);
+    epilogue.finish(frame, begin, begin + (last - first) * pixel, memory, memory + tile_bytes);
   }
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
     const std::int64_t width = window.out[2];
