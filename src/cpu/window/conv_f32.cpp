@@ -60,7 +60,7 @@ void pack_convolution(const Planning& planning, const Node& node, std::int64_t k
   const Bytes weights = patch_weights(planning.graph, node);
   pack_rows(reinterpret_cast<const float*>(weights.data()), weight.type.shape.size(0), k,
             reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), packed,
-            weights.data() == weight.constant.data() ? &planning.packed_weights->floats : nullptr);
+            lie_as_patches(node) ? &planning.packed_weights->floats : nullptr);
 }
 
 bool take_conv_f32(Planning& planning, std::uint32_t n) {

@@ -95,9 +95,8 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
   conv->weight = panels_i8(*conv->kernel, columns, k);
   const Bytes weights = patch_weights(planning.graph, node);
   const auto* rows = reinterpret_cast<const std::int8_t*>(weights.data());
-  conv->packed = pack_rows(
-      conv->weight, rows,
-      weight_zp == 0 && weights.data() == weight.constant.data() ? &planning.packed_weights->integers : nullptr);
+  conv->packed = pack_rows(conv->weight, rows,
+                           weight_zp == 0 && lie_as_patches(node) ? &planning.packed_weights->integers : nullptr);
   // Padding columns and products meet no input that matters: A's padding is not zeroed, B's must stay zero.
   if (weight_zp != 0) {
     const std::vector<std::int8_t> ones(static_cast<std::size_t>(columns * k), 1);

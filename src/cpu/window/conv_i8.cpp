@@ -104,7 +104,7 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   conv->weight = panels_i8(*conv->kernel, weight.type.shape.size(0), k);
   const Bytes weights = patch_weights(planning.graph, node);
   conv->packed = pack_rows(conv->weight, reinterpret_cast<const std::int8_t*>(weights.data()),
-                           weights.data() == weight.constant.data() ? &planning.packed_weights->integers : nullptr);
+                           lie_as_patches(node) ? &planning.packed_weights->integers : nullptr);
   conv->column_terms.resize(static_cast<std::size_t>(conv->weight.padded()));
   column_terms(conv->weight, conv->packed->sums, reinterpret_cast<const std::int32_t*>(bias.constant.data()),
                bias.type.shape.elements(), conv->input_zp, conv->weight_zp, conv->column_terms.data());

@@ -45,9 +45,11 @@ bool is_dense_convolution(const Node& node) {
   return node.op == tosa::op::conv2d || node.op == tosa::op::conv3d || node.op == tosa::op::transpose_conv2d;
 }
 
+bool lie_as_patches(const Node& node) { return node.op != tosa::op::transpose_conv2d; }
+
 Bytes patch_weights(const Graph& graph, const Node& node) {
   const Value& weight = graph[node.inputs[1]];
-  if (node.op != tosa::op::transpose_conv2d) return weight.constant;
+  if (lie_as_patches(node)) return weight.constant;
   const Shape& shape = weight.type.shape;
   const std::int64_t taps = shape.size(1) * shape.size(2);
   const std::size_t tap_bytes = static_cast<std::size_t>(shape.size(3)) * storage_size(weight.type.dtype);

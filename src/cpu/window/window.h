@@ -43,6 +43,8 @@ Window window_of(const Graph& graph, const Node& node);
 bool is_dense_convolution(const Node& node);
 // The constant weights [OC,KD,KH,KW,IC] in the order of the patches' columns.
 Bytes patch_weights(const Graph& graph, const Node& node);
+// Whether these are the constant itself, which other programs may have packed, too (cpu/matrix/packed_once.h).
+bool lie_as_patches(const Node& node);
 
 // Writes patches [first, first + rows) in order. copy(from, to, count): `count` input elements from element
 // `from` become elements `to`... of the patch matrix, whose rows are `row_stride` apart; fill(to, count): padding.
