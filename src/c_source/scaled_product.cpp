@@ -122,8 +122,7 @@ Bytes packed_rows(const tosa::View& view) {
 std::int64_t scratch_bytes(const tosa::View& view, std::int64_t taps, bool depthwise) {
   const std::int64_t pixel = view.in(0).shape.size(3) * static_cast<std::int64_t>(storage_size(view.in(0).dtype));
   if (depthwise) return taps * 8 + pixel;
-  const bool inside = std::ranges::all_of(view.ints("pad"), [](std::int64_t p) { return p == 0; });
-  return taps == 1 && inside ? 0 : taps * pixel;
+  return taps == 1 && view.all_are("pad", 0) ? 0 : taps * pixel;
 }
 
 bool take_convolution(Planning& planning, std::uint32_t n) {

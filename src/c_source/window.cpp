@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools and RESIZE.
-#include <algorithm>
-
 #include "c_source/elements.h"
 #include "c_source/types.h"
 #include "ir/tosa_operators.h"
@@ -77,8 +75,7 @@ bool take_pool(Planning& planning, std::uint32_t n) {
     } else {
       const auto [lowest, highest] = range_of(type);
       const std::int64_t zero = planning.scalar(node.inputs[2]);
-      const bool padded = std::ranges::any_of(view.ints("pad"), [](std::int64_t pad) { return pad != 0; });
-      if (padded) {
+      if (!view.all_are("pad", 0)) {
         w.line("const {} made = {}mean(sum, count, {}, {}, {});", one, on, zero, lowest, highest);
       } else {
         const auto scale = tosa::reciprocal_scale(static_cast<std::uint32_t>(slides[0].kernel * slides[1].kernel));

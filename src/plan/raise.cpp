@@ -24,11 +24,8 @@ struct Reading {
 };
 
 bool is_matrix_product(const tosa::View& view) {
-  const auto all_are = [&](std::string_view list, std::int64_t number) {
-    return std::ranges::all_of(view.ints(list), [&](std::int64_t n) { return n == number; });
-  };
   const Shape& weight = view.in(1).shape;
-  return weight.elements() == weight.size(0) * weight.size(3) && all_are("stride", 1) && all_are("pad", 0);
+  return weight.elements() == weight.size(0) * weight.size(3) && view.all_are("stride", 1) && view.all_are("pad", 0);
 }
 
 Reading reading_of(const Graph& graph, const Node& node) {

@@ -51,8 +51,7 @@ bool may_fuse_depthwise(const tosa::View& plain, const tosa::View& depthwise) {
     return view.in(0).shape.is_static() && view.out().shape.is_static();
   };
   return is_static(plain) && is_static(depthwise) && is_plain(plain) && has_tiles(plain) && has_quad_taps(depthwise) &&
-         plain.out().shape == depthwise.in(0).shape &&
-         std::ranges::all_of(depthwise.ints("dilation"), [](std::int64_t n) { return n == 1; });
+         plain.out().shape == depthwise.in(0).shape && depthwise.all_are("dilation", 1);
 }
 
 FusedDepthwise::FusedDepthwise(Kernel& s, const Finish::Behind& behind, const Regions& regions, Value region,

@@ -52,11 +52,8 @@ std::optional<ChannelScale> channel_scale(const tosa::View& view) {
   if (view.node().op != tosa::op::depthwise_conv2d || is_float(view.in(0).dtype)) return std::nullopt;
   const auto factors = view.constant_integers(1), biases = view.constant_integers(2), zero = view.constant_integers(3),
              weight_zero = view.constant_integers(4);
-  const auto all_are = [&](std::string_view list, std::int64_t number) {
-    return std::ranges::all_of(view.ints(list), [&](std::int64_t i) { return i == number; });
-  };
-  if (!factors || !biases || !zero || !weight_zero || weight_zero->at(0) != 0 || !all_are("pad", 0) ||
-      !all_are("stride", 1) || !view.in(0).shape.is_static() ||
+  if (!factors || !biases || !zero || !weight_zero || weight_zero->at(0) != 0 || !view.all_are("pad", 0) ||
+      !view.all_are("stride", 1) || !view.in(0).shape.is_static() ||
       last_size(view.in(0).shape) != Dim(std::ssize(*factors)))
     return std::nullopt;
   const std::int64_t largest = view.in(0).dtype == DType::i8 ? 255 : 32768;

@@ -224,12 +224,9 @@ bool has_narrow_sums(const tosa::View& view) {
 bool has_tiles(const tosa::View& view) { return has_narrow_sums(view) && !view.constant(1).null(); }
 
 bool is_plain(const tosa::View& view) {
-  const auto all_are = [&](std::string_view list, std::int64_t number) {
-    return std::ranges::all_of(view.ints(list), [&](std::int64_t n) { return n == number; });
-  };
   const Shape& weight = view.in(1).shape;
-  return weight.elements() == weight.size(0) * weight.size(weight.rank() - 1) && all_are("stride", 1) &&
-         all_are("pad", 0);
+  return weight.elements() == weight.size(0) * weight.size(weight.rank() - 1) && view.all_are("stride", 1) &&
+         view.all_are("pad", 0);
 }
 
 bool takes_dot_convolution(const tosa::View& view) {

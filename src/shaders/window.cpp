@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools and RESIZE: an invocation makes one element, or a group the mean of a whole image.
-#include <algorithm>
-
 #include "ir/sized_attribute.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/scaling.h"
@@ -105,8 +103,7 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
 bool has_one_window(const tosa::View& view) {
   const Shape& in = view.in(0).shape;
   const Dim height = window_number(view.node(), "kernel", 0), width = window_number(view.node(), "kernel", 1);
-  return in[1] == height && in[2] == width &&
-         std::ranges::all_of(view.ints("pad"), [](std::int64_t n) { return n == 0; }) &&
+  return in[1] == height && in[2] == width && view.all_are("pad", 0) &&
          GroupFold::takes({in[0], height * width, in[3]}, view.in(0).dtype);
 }
 

@@ -73,6 +73,9 @@ const Op* by_spirv_number(std::uint32_t n) {
 const std::vector<std::int64_t>& View::ints(std::string_view name) const {
   return node_.attrs.get<std::vector<std::int64_t>>(name);
 }
+bool View::all_are(std::string_view name, std::int64_t number) const {
+  return std::ranges::all_of(ints(name), [&](std::int64_t n) { return n == number; });
+}
 std::int64_t View::integer(std::string_view name) const { return node_.attrs.get<std::int64_t>(name); }
 bool View::flag(std::string_view name) const { return node_.attrs.get<bool>(name); }
 const std::string& View::text(std::string_view name) const { return node_.attrs.get<std::string>(name); }

@@ -138,6 +138,7 @@ class View {
   // The elements of a constant integer or shape operand; empty optional when not constant.
   std::optional<std::vector<std::int64_t>> constant_integers(std::size_t i) const;
   const std::vector<std::int64_t>& ints(std::string_view name) const;
+  bool all_are(std::string_view name, std::int64_t number) const;  // of ints(name)
   std::int64_t integer(std::string_view name) const;
   bool flag(std::string_view name) const;
   const std::string& text(std::string_view name) const;
