@@ -107,7 +107,8 @@ std::vector<Node> scaled_channels(Graph& graph, const ChannelScale& scale, Value
   const std::vector<std::int64_t> zero{0};
   const ValueId shift = add_constant(graph, name + ".shift", DType::i8, Shape{1}, zero);
   rescale.inputs[0] = sum;
-  rescale.inputs[3] = add_constant(graph, name + ".zero", DType::i32, Shape{1}, zero);
+  if (const auto& known = graph[rescale.inputs[3]]; known.type.dtype != DType::i32 || !known.is_constant())
+    rescale.inputs[3] = add_constant(graph, name + ".zero", DType::i32, Shape{1}, zero);
   return {{tosa::op::mul, {rows, factors, shift}, {}, {product}, convolution.loc, {}},
           {tosa::op::add, {product, sums}, {}, {sum}, convolution.loc, {}},
           std::move(rescale)};
