@@ -5,6 +5,7 @@
 
 #include "formats/spirv/compute/check_shader.h"
 #include "formats/spirv/compute/run_shader.h"
+#include "shaders/images.h"
 
 namespace tosaic::test {
 namespace {
@@ -100,6 +101,20 @@ void expect_matrices(const Net& net, vulkan_program::TierId tier, const Toleranc
   const std::string which = "tier " + std::string(row_of(tier).name) + ", output ";
   for (std::size_t i = 0; i < wanted->size(); ++i)
     expect_same(computed.output(i), (*wanted)[i], tolerance, which + std::to_string(i));
+}
+
+void expect_behind_plain(vulkan_program::TierId tier, DType type, const std::array<std::int64_t, 3>& channels,
+                         const Tolerance& tolerance) {
+  const Sizes same{1, 1};
+  const Block blocks[] = {{1, 7, 7, channels[0], 48, {3, 3}, {1, 1, 1, 1}, same},
+                          {2, 14, 10, channels[1], 36, {3, 3}, {1, 1, 1, 0}, {2, 2}},
+                          {1, 20, 9, channels[2], 24, {5, 5}, {2, 2, 2, 2}, same}};
+  Net net(4);
+  int n = 0;
+  for (const Block& block : blocks) net.output(add_block(net, block, type, n++));
+  const auto dispatches = compiled(net.graph, {&tier, 1}).tiers.at(0).dispatches;
+  EXPECT_EQ(std::ranges::count(dispatches, "conv2d+depthwise_conv2d", &vulkan_program::Dispatch::kernel), 3);
+  expect_matrices(net, tier, tolerance, true);
 }
 
 std::string said_of_changed(const vulkan_program::Tier& tier,

@@ -3,6 +3,7 @@
 // asked, as each of them answers in its own way, is seen here: two invocations that store different numbers in one
 // place, and what SPIR-V does not define.
 #pragma once
+#include <array>
 #include <functional>
 
 #include "formats/spirv/spirv.h"
@@ -35,6 +36,9 @@ void expect_of_every_tier(const Net& net, const Tolerance& tolerance, const std:
 // The tier computes what the interpreter does, by matrices of subgroups or not.
 void expect_matrices(const Net& net, vulkan_program::TierId tier, const Tolerance& tolerance, bool matrices,
                      shaders::Precision precision = shaders::Precision::fp32);
+// So does it for depthwise convolutions behind plain ones of so many channels, each pair in a dispatch.
+void expect_behind_plain(vulkan_program::TierId tier, DType type, const std::array<std::int64_t, 3>& channels,
+                         const Tolerance& tolerance);
 // What check_shader says of the modules with matrices, in each of which the first instruction is changed that `change`
 // says it has changed.
 std::string said_of_changed(const vulkan_program::Tier& tier,

@@ -106,18 +106,7 @@ TEST(Int8Matrices, LargeProducts) {
     expect_exact(layer({1, 1, 5, in}, out, 1, 1));
 }
 
-TEST(Int8Matrices, DepthwiseBehindPlain) {
-  const Sizes same{1, 1}, around{1, 1, 1, 1};
-  const Block blocks[] = {{1, 7, 7, 132, 48, {3, 3}, around, same},
-                          {2, 14, 10, 128, 36, {3, 3}, {1, 1, 1, 0}, {2, 2}},
-                          {1, 20, 9, 200, 24, {5, 5}, {2, 2, 2, 2}, same}};
-  Net net(4);
-  int n = 0;
-  for (const Block& block : blocks) net.output(add_block(net, block, DType::i8, n++));
-  const auto dispatches = compiled(net.graph, tier).tiers.at(0).dispatches;
-  EXPECT_EQ(std::ranges::count(dispatches, "conv2d+depthwise_conv2d", &vulkan_program::Dispatch::kernel), 3);
-  expect_exact(net);
-}
+TEST(Int8Matrices, DepthwiseBehindPlain) { expect_behind_plain(tier[0], DType::i8, {132, 128, 200}, {}); }
 
 TEST(Int8Matrices, LiesAreFound) {
   const vulkan_program::Program program = compiled(layer({1, 8, 8, 128}, 17, 1, 1).graph, tier);

@@ -77,20 +77,7 @@ TEST(Matrices, OfFloatsOnlyWhereAskedFor) {
   EXPECT_EQ(compiled(net.graph, every_tier(), shaders::Precision::fp16).tiers.size(), every_tier().size() - 2);
 }
 
-TEST(Matrices, DepthwiseBehindPlain) {
-  const Sizes same{1, 1}, around{1, 1, 1, 1};
-  const Block blocks[] = {{1, 7, 7, 20, 48, {3, 3}, around, same},
-                          {2, 14, 10, 8, 36, {3, 3}, {1, 1, 1, 0}, {2, 2}},
-                          {1, 20, 9, 72, 24, {5, 5}, {2, 2, 2, 2}, same}};
-  Net net(4);
-  int n = 0;
-  for (const Block& block : blocks) net.output(add_block(net, block, DType::f16, n++));
-  const vulkan_program::Program program = compiled(net.graph, coopmat);
-  EXPECT_EQ(
-      std::ranges::count(program.tiers.at(0).dispatches, "conv2d+depthwise_conv2d", &vulkan_program::Dispatch::kernel),
-      3);
-  expect_computed(net, {2e-2, 5e-3}, true);
-}
+TEST(Matrices, DepthwiseBehindPlain) { expect_behind_plain(coopmat[0], DType::f16, {20, 8, 72}, {2e-2, 5e-3}); }
 
 // An input of f32 that is kept in 16 bits is read as it is, from where its channels lie apart.
 TEST(Matrices, ImagesOfFloatsInHalves) {
