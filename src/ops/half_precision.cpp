@@ -13,7 +13,7 @@ namespace {
 
 using Operands = std::vector<std::optional<Val>>;
 
-// A constant of as many elements is converted by a node: who can take it as halves (f16_of) leaves it as it is.
+// A constant of as many elements is converted by a node: who can take it in half precision (f16_of) leaves it as it is.
 constexpr std::int64_t large = 1 << 12;
 
 bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }

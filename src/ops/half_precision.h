@@ -19,8 +19,8 @@ std::vector<Val> lowered(Builder& builder, const std::vector<std::optional<Val>>
                          const Lower& lower);
 
 // While a call's half-precision values are f32: the half-precision tensor that x is, where elements of theirs have only
-// been converted and moved. TOSA's products of halves are sums in f32, so products of these are as good, and weights
-// stay what they are.
+// been converted and moved. TOSA's products in half precision are sums in f32, so products of these are as good, and
+// weights stay what they are.
 std::optional<Val> f16_of(Val x);
 
 }  // namespace tosaic::half_precision

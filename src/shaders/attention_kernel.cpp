@@ -14,7 +14,7 @@ namespace {
 using spirv::MatrixUse;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t unit = 8;  // halves in a vector
+constexpr std::int64_t unit = 8;  // of f16 in a vector
 constexpr std::int64_t fewest_queries = 16;
 
 // A group has `rows` queries, and at each step as many keys; subgroups have 16 rows, of which `across` share the

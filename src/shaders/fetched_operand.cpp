@@ -65,7 +65,7 @@ void Fetched::fetch_across(Slot& slot, Value at, Value inside, Value left) {
   keep(slot.left, s_.select(inside, left, s_.integer(0)));
 }
 
-// Halves are pairs in words, bytes are four: those are moved first, then each by one half or some bytes.
+// Of f16 a word holds two, of bytes four: words are moved first, then each by one f16 or some bytes.
 Vector Fetched::joined(const Slot& slot) {
   const RawQuad first = slot.raw->get(), second = slot.next->get();
   const Value begin = slot.begin->get(), left = slot.left->get(), zero = s_.integer(0);

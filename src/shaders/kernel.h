@@ -36,7 +36,7 @@ struct Work {
 // Bindings of one dispatch. Vulkan promises four; the devices of the last ten years have sixteen and more.
 inline constexpr std::size_t most_buffers = 12;
 
-// Whose devices multiply matrices, of halves at least; of 8-bit integers, too; and four quantised values in a word by
+// Whose devices multiply matrices, of f16 at least; of 8-bit integers, too; and four quantised values in a word by
 // four others.
 inline constexpr TierSet tiers_of_int8_matrices = vulkan_program::tiers_of(TierId::coopmat_int8),
                          tiers_of_matrices = vulkan_program::tiers_of(TierId::coopmat_int8, TierId::coopmat),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products and convolutions of halves and of 8-bit integers, whose sums of 32 bits subgroups make by matrices:
+// Matrix products and convolutions of f16 and of 8-bit integers, whose sums of 32 bits subgroups make by matrices:
 // the tiles of both factors lie in memory that the group shares, as in product.cpp. What zero points ask for of weights
 // is known before, what they ask for of activations is not (matrix_zero_points.h).
 #include <bit>
@@ -264,7 +264,7 @@ bool is_int8(const tosa::View& view) { return view.in(0).dtype == DType::i8; }
 Fetched::As form_of(const tosa::View& view) { return is_int8(view) ? Fetched::As::int8 : Fetched::As::f16; }
 std::int64_t unit_of(const tosa::View& view) { return Fetched::width_of(form_of(view)); }
 
-// Tiles are chosen by how long halves take, of which as many vectors take as long.
+// Tiles are chosen by how long those of f16 take, of which as many vectors take as long.
 std::int64_t depth_in_halves(const tosa::View& view, std::int64_t depth) {
   return vectors_in(depth, unit_of(view)) * std::int64_t{Fetched::width_of(Fetched::As::f16)};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the subgroups of a work group divide a product that they compute by matrices of halves or 8-bit integers.
+// How the subgroups of a work group divide a product that they compute by matrices of f16 or of 8-bit integers.
 #pragma once
 #include "shaders/product_tile.h"
 #include "shaders/shader.h"

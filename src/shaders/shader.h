@@ -96,7 +96,7 @@ struct Shared {
 };
 
 // Numbers that the invocations of a subgroup have together (matrices.cpp). Sums are 16 x 16, of 16 rows by 16 columns:
-// halves, 16 deep, which are summed as reals, or 8-bit integers, 32 deep, as integers.
+// f16, 16 deep, which are summed as reals, or 8-bit integers, 32 deep, as integers.
 inline constexpr std::uint32_t matrix_side = 16, matrix_subgroup = 32;
 enum class MatrixOf : std::uint8_t { f16, int8 };
 struct Matrix {

@@ -199,7 +199,7 @@ void Shader::store_quad(const Buffer& buffer, Value index, const Quad& quad) {
   emit_bare(Opcode::store, {index_pointer(buffer, index, 0), whole});
 }
 
-// As it is, or as what another memory keeps: with halves, two values of one type may be kept in two ways.
+// As it is, or as what another memory keeps: with half precision, two values of one type may be kept in two ways.
 void Shader::copy(const Buffer& from, Value read, const Buffer& to, Value write) {
   if (from.type != to.type) return store(to, write, load(from, read));
   for (Word word = 0; word < words_of(from.type); ++word) {

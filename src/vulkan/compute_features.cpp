@@ -102,7 +102,7 @@ void ComputeFeatureChain::find_floats(VkPhysicalDevice device) {
                       floats.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
 }
 
-// In subgroups that always have 32 invocations: of halves, 16 deep, and of 8-bit integers, 32 deep, with sums of 16 x
+// In subgroups that always have 32 invocations: of f16, 16 deep, and of 8-bit integers, 32 deep, with sums of 16 x
 // 16 in 32 bits.
 void ComputeFeatureChain::find_matrices(VkPhysicalDevice device) {
   using List = VkResult(VKAPI_PTR*)(VkPhysicalDevice, std::uint32_t*, MatrixProperties*);

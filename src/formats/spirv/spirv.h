@@ -178,7 +178,7 @@ enum class Function : Word {
   abs = 4,
   floor = 8,
   ceil = 9,
-  exp2 = 29,  // within 3 + 2 |x| units in the last place: for what is rounded to halves
+  exp2 = 29,  // within 3 + 2 |x| units in the last place: for what is rounded to half precision
   sqrt = 31,
   inverse_sqrt = 32,
   umin = 38,

@@ -19,7 +19,7 @@ struct DeviceTraits {
   bool storage_8 = false, storage_16 = false;  // buffers of 8-bit and of 16-bit elements
   std::uint32_t subgroup_size = 0;
   bool shuffles = false;  // among the invocations of a subgroup
-  // Matrices of 16 x 16 halves, summed in 32 bits, that subgroups of 32 invocations have together.
+  // Matrices of f16, 16 x 16, summed in 32 bits, that subgroups of 32 invocations have together.
   bool matrices = false;
   // The same of 16 x 32 by 32 x 16 signed 8-bit integers.
   bool int8_matrices = false;

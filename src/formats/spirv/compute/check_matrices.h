@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrices of subgroups, as check_shader holds them to what our shaders have, which are read from shared memory and
-// written there: halves, 16 x 16, and reals as their sums; or 8-bit integers, 32 deep, and words as theirs. Every row
+// written there: f16, 16 x 16, and reals as their sums; or 8-bit integers, 32 deep, and words as theirs. Every row
 // of one is known to lie inside: no driver checks it. Rows or columns may all be read from one place.
 #pragma once
 #include "formats/spirv/compute/check_preamble.h"

@@ -27,7 +27,7 @@ class ShaderDecoder {
       if (step.op == Opcode::branch) step.a = labels_[step.a];
       if (step.op == Opcode::branch_conditional) step.b = labels_[step.b], step.c = labels_[step.c];
     }
-    // What products of matrices read by four words are eight halves each: as integers they might be no numbers.
+    // What products of matrices read by four words are eight of f16 each: as integers they might be no numbers.
     for (ShaderProgram::Binding& b : program_.bindings_)
       if (multiplies_halves_ && b.element_bytes == 4 && !b.real && b.lanes == 4) b = {2, false, 8};
     return std::move(program_);
@@ -162,7 +162,7 @@ class ShaderDecoder {
     auto& list = program_.bindings_;
     list.resize(std::max<std::size_t>(list.size(), binding + 1));
     list[binding] = {number.bits / 8, number.kind == Opcode::type_float, vector ? element.words : 1};
-    if (vector && element.words == 2) list[binding] = {2, false, 4};  // pairs of words hold halves
+    if (vector && element.words == 2) list[binding] = {2, false, 4};  // pairs of words hold f16
   }
 
   // Of a block's only array.
