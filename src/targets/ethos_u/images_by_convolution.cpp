@@ -6,19 +6,13 @@
 namespace tosaic::ethos_u {
 namespace {
 
+constexpr std::int64_t most_planes = 8;
+
 // So many pixels of each plane are turned together: they fill the multipliers, and the weights stay small.
 std::int64_t pixels_together(std::int64_t pixels) {
   for (const std::int64_t count : {16, 8, 4})
     if (pixels % count == 0 && pixels / count <= longest_axis) return count;
   return 0;
-}
-
-// An image of few planes: a transposition moves one element at a time.
-bool is_planar_image(const Graph& graph, const Node& node) {
-  constexpr std::int64_t most_channels = 8;
-  if (node.op != tosa::op::transpose || node.attrs.get<Ints>("perms") != Ints{0, 2, 3, 1}) return false;
-  const TensorType& x = graph[node.inputs[0]].type;
-  return x.dtype == DType::i8 && x.shape.size(0) == 1 && x.shape.size(1) > 1 && x.shape.size(1) <= most_channels;
 }
 
 // Output j * channels + c is pixel j of plane c.
@@ -32,13 +26,21 @@ Ints selecting(std::int64_t pixels, std::int64_t channels) {
 
 }  // namespace
 
+std::optional<Shape> turned_image(const Graph& graph, const Node& node) {
+  if (node.op != tosa::op::transpose || node.attrs.get<Ints>("perms") != Ints{0, 2, 3, 1}) return std::nullopt;
+  const Shape& x = graph[node.inputs[0]].type.shape;
+  return x.size(0) == 1 && x.size(1) > 1 ? std::optional(x) : std::nullopt;
+}
+
+// A transposition moves one element at a time.
 void images_by_convolution(Graph& graph) {
   Rewriter out(graph);
   out.each([&](Node& node) {
-    const Shape x = is_planar_image(graph, node) ? graph[node.inputs[0]].type.shape : Shape{};
-    const std::int64_t together = x.rank() == 4 ? pixels_together(x.size(2) * x.size(3)) : 0;
+    const auto x = turned_image(graph, node);
+    const bool few_planes = x && x->size(1) <= most_planes && graph[node.inputs[0]].type.dtype == DType::i8;
+    const std::int64_t together = few_planes ? pixels_together(x->size(2) * x->size(3)) : 0;
     if (together == 0) return out.keep(std::move(node));
-    const std::int64_t channels = x.size(1), groups = x.size(2) * x.size(3) / together;
+    const std::int64_t channels = x->size(1), groups = x->size(2) * x->size(3) / together;
     const auto constant = [&](DType type, const Shape& shape, const Ints& values) {
       return graph.add_value("npu", {type, shape, {}}, constant_bytes(type, values));
     };

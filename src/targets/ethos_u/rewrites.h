@@ -73,6 +73,9 @@ struct Cut {
 };
 std::optional<Cut> constant_cut(const Graph& graph, const Node& node);
 
+// One image of several planes that the node turns from channels first to channels last: its shape before.
+std::optional<Shape> turned_image(const Graph& graph, const Node& node);
+
 void slices_before_transposes(Graph& graph);
 void at_most_four_dims(Graph& graph);
 void windows_into_channels(Graph& graph);

@@ -86,14 +86,11 @@ void minima_as_maxima(Graph& graph) {
 void images_as_rows(Graph& graph) {
   Rewriter out(graph);
   out.each([&](Node& node) {
-    const bool turns =
-        node.op == tosa::op::transpose && node.attrs.get<std::vector<std::int64_t>>("perms") == Ints{0, 2, 3, 1};
-    const Shape shape = turns ? graph[node.inputs[0]].type.shape : Shape{};
-    if (!turns || shape.size(0) != 1 || shape.size(1) == 1 || shape.size(2) * shape.size(3) > longest_axis)
-      return out.keep(std::move(node));
-    const ValueId rows = out.reshape(node.inputs[0], {1, shape.size(1), shape.size(2) * shape.size(3)}, node.loc);
+    const auto x = turned_image(graph, node);
+    if (!x || x->size(2) * x->size(3) > longest_axis) return out.keep(std::move(node));
+    const ValueId rows = out.reshape(node.inputs[0], {1, x->size(1), x->size(2) * x->size(3)}, node.loc);
     const ValueId turned = out.transpose(rows, {0, 2, 1}, node.loc);
-    out.reshape(turned, {1, shape.size(2), shape.size(3), shape.size(1)}, node.loc, node.outputs[0]);
+    out.reshape(turned, {1, x->size(2), x->size(3), x->size(1)}, node.loc, node.outputs[0]);
   });
 }
 
