@@ -25,8 +25,9 @@ Status Method::Impl::load() {
   TOSAIC_CHECK(check_whole(plan(), inputs_of));
   if (origin->options.fixed_sizes) TOSAIC_CHECK(check_fixed());
   let_vary();
-  lent = lendable(inputs, plan(), cells, inputs_of);
-  anywhere = written_anywhere(outputs, plan(), cells, inputs_of);
+  const DelegateUses uses = delegate_uses(plan(), cells, inputs_of);
+  lent = lendable(inputs, cells, uses);
+  anywhere = written_anywhere(outputs, plan(), cells, uses);
   make_output_space();
   for (std::size_t s = 0; s < steps.size(); ++s)
     if (auto* step = std::get_if<DelegateStep>(&steps[s]))

@@ -46,13 +46,6 @@ ValueUses value_uses(const pte::Plan& plan, const Cells& cells) {
   return uses;
 }
 
-namespace {
-
-// By cell: what delegates alone read, what they write before anybody reads it, what occurs at all.
-struct DelegateUses {
-  std::vector<char> read_by_others, written_first, met;
-};
-
 DelegateUses delegate_uses(const pte::Plan& plan, const Cells& cells, const InputsOf& inputs_of) {
   DelegateUses uses{std::vector<char>(cells.size(), 0), std::vector<char>(cells.size(), 0),
                     std::vector<char>(cells.size(), 0)};
@@ -85,17 +78,14 @@ DelegateUses delegate_uses(const pte::Plan& plan, const Cells& cells, const Inpu
   return uses;
 }
 
-}  // namespace
-
 bool share_memory(const TensorCell& a, const TensorCell& b) {
   const auto *x = static_cast<const std::byte*>(a.data), *y = static_cast<const std::byte*>(b.data);
   return x && y && x < y + b.type.storage_bytes() && y < x + a.type.storage_bytes();
 }
 
 // Whoever shares an input's planned memory must not expect the input there: it is first written by a delegate.
-std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::Plan& plan, const Cells& cells,
-                           const InputsOf& inputs_of) {
-  const auto [read_by_others, written_first, met] = delegate_uses(plan, cells, inputs_of);
+std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const Cells& cells, const DelegateUses& uses) {
+  const auto& [read_by_others, written_first, met] = uses;
   std::vector<char> found;
   for (std::int32_t i : inputs) {
     const TensorCell& input = cells[at(i)].tensor;
@@ -110,8 +100,8 @@ std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::P
 // Whoever shares an output's planned memory must not expect the output there: it is written by the caller, or first by
 // a delegate.
 std::vector<char> written_anywhere(const std::vector<std::int32_t>& outputs, const pte::Plan& plan, const Cells& cells,
-                                   const InputsOf& inputs_of) {
-  const auto [read_by_others, written_first, met] = delegate_uses(plan, cells, inputs_of);
+                                   const DelegateUses& uses) {
+  const auto& [read_by_others, written_first, met] = uses;
   const bool straight = std::ranges::none_of(plan.instructions, [](const auto& instruction) {
     return std::holds_alternative<pte::JumpFalseCall>(instruction);
   });

@@ -17,12 +17,17 @@ ValueUses value_uses(const pte::Plan& plan, const Cells& cells);
 
 bool share_memory(const TensorCell& a, const TensorCell& b);        // some of it
 using InputsOf = std::function<std::size_t(std::size_t delegate)>;  // how many a delegate takes
+
+// By cell: what others than delegates read, what delegates write before anybody reads it, what occurs at all.
+struct DelegateUses {
+  std::vector<char> read_by_others, written_first, met;
+};
+DelegateUses delegate_uses(const pte::Plan& plan, const Cells& cells, const InputsOf& inputs_of);
 // May it stay in the caller's memory, of each of these inputs: delegates alone read it.
-std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::Plan& plan, const Cells& cells,
-                           const InputsOf& inputs_of);
+std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const Cells& cells, const DelegateUses& uses);
 // May it be written to memory of the caller's, of each of these outputs: a delegate writes it, and others do not read
 // it.
 std::vector<char> written_anywhere(const std::vector<std::int32_t>& outputs, const pte::Plan& plan, const Cells& cells,
-                                   const InputsOf& inputs_of);
+                                   const DelegateUses& uses);
 
 }  // namespace tosaic::runtime
