@@ -9,9 +9,11 @@
 #include "cpu/matrix/packed_once.h"
 #include "cpu/rows/rows.h"
 #include "cpu/widen.h"
+#include "cpu/window/window.h"
 #include "ir/aligned.h"
 #include "ops/definitions/extension.h"
 #include "plan/raise_definitions.h"
+#include "plan/raise_grouped_convolutions.h"
 
 namespace tosaic::cpu {
 
@@ -98,6 +100,7 @@ Result<std::shared_ptr<const Compiled>> Compiled::of(const Graph& graph, const O
   const auto has_kernel = [](const Graph& all, const Node& node) {
     return has_row_kernel(all, node) || has_attention_kernel(all, node);
   };
+  plan::raise_grouped_convolutions(made->graph, has_kernels_of_groups, options.observed);
   plan::raise_definitions(made->graph, has_kernel, options.observed);
   TOSAIC_CHECK(made->plan_steps(options));
   return std::shared_ptr<const Compiled>(std::move(made));

@@ -40,8 +40,13 @@ Bytes repeated(const Bytes& elements, std::size_t size, std::int64_t count) {
 
 class RaiseGroups {
  public:
-  RaiseGroups(Graph& graph, std::span<const ValueId> observed)
-      : graph_(graph), uses_(graph, observed), gone_(graph.nodes.size(), false), instead_(graph.nodes.size()) {}
+  RaiseGroups(Graph& graph, const std::function<bool(const Graph&, const Node&)>& takes,
+              std::span<const ValueId> observed)
+      : graph_(graph),
+        takes_(takes),
+        uses_(graph, observed),
+        gone_(graph.nodes.size(), false),
+        instead_(graph.nodes.size()) {}
 
   bool run() {
     for (std::uint32_t n = 0; n < gone_.size(); ++n)
@@ -147,7 +152,8 @@ class RaiseGroups {
       if (!group || (!groups.empty() && !alike(groups[0], *group))) return;
       groups.push_back(*std::move(group));
     }
-    if (const auto first = first_channel(groups)) replace(concat, groups, *first);
+    const auto first = first_channel(groups);
+    if (first && takes_(graph_, node(groups[0].convolution))) replace(concat, groups, *first);
   }
 
   void replace(std::uint32_t concat, const std::vector<ConvolvedGroup>& groups, std::int64_t first) {
@@ -252,6 +258,7 @@ class RaiseGroups {
   }
 
   Graph& graph_;
+  const std::function<bool(const Graph&, const Node&)>& takes_;
   const Uses uses_;  // of the graph as it was: nodes stay in their places until the end
   std::vector<bool> gone_;
   std::vector<std::vector<Node>> instead_;  // by the node that they stand for
@@ -260,8 +267,9 @@ class RaiseGroups {
 
 }  // namespace
 
-bool raise_grouped_convolutions(Graph& graph, std::span<const ValueId> observed) {
-  return RaiseGroups(graph, observed).run();
+bool raise_grouped_convolutions(Graph& graph, const std::function<bool(const Graph& graph, const Node& node)>& takes,
+                                std::span<const ValueId> observed) {
+  return RaiseGroups(graph, takes, observed).run();
 }
 
 }  // namespace tosaic::plan

@@ -235,7 +235,7 @@ void widen_pixels(Graph& graph) {
 Graph prepared(const Graph& graph) {
   std::optional<Graph> raised = raise_quantised(graph);
   Graph made = raised ? *std::move(raised) : graph;
-  plan::raise_grouped_convolutions(made);
+  plan::raise_grouped_convolutions(made, [](const Graph&, const Node&) { return true; });
   widen_pixels(made);
   scale_channels(made);
   view_sums_first(made);

@@ -11,14 +11,16 @@ namespace tosaic::plan {
 namespace {
 
 // What the graph becomes; nullopt: it stays.
-std::optional<Graph> raised(const std::string& text, const std::vector<std::string>& observed = {}) {
+std::optional<Graph> raised(const std::string& text, const std::vector<std::string>& observed = {}, bool takes = true) {
   auto graph = parse(text);
   EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : render(graph.error(), false));
   if (!graph.ok()) return std::nullopt;
   std::vector<ValueId> seen;
   for (ValueId v = 0; v < graph->values.size(); ++v)
     if (std::ranges::find(observed, graph->values[v].name) != observed.end()) seen.push_back(v);
-  if (!raise_grouped_convolutions(*graph, seen)) return std::nullopt;
+  if (!raise_grouped_convolutions(
+          *graph, [&](const Graph&, const Node&) { return takes; }, seen))
+    return std::nullopt;
   drop_dead(*graph);  // values that nothing makes any more
   const Status verified = verify(*graph);
   EXPECT_TRUE(verified.ok()) << print(*graph);
@@ -94,6 +96,7 @@ TEST(RaiseGroupedConvolutions, WhatIsSeenStays) {
     EXPECT_EQ(operators_of(raised(replaced(floats, "-> (%y)", std::string("-> (%y, %") + seen + ")"))), "");
   }
   EXPECT_EQ(operators_of(raised(floats, {"x", "y"})), "tosaic.grouped_conv2d");
+  EXPECT_EQ(operators_of(raised(floats, {}, false)), "");
   EXPECT_EQ(operators_of(raised(replaced(floats, "(%s1, %w1", "(%s0, %w1"))), "");
 }
 

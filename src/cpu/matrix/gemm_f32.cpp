@@ -189,7 +189,7 @@ void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float
 }
 
 void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const float* a,
-              std::int64_t a_stride, const PanelsF32& b, float lowest, float highest, float* c) {
+              std::int64_t a_stride, const PanelsF32& b, float lowest, float highest, float* c, std::int64_t c_stride) {
   for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
     const std::int64_t first_column = p * b.panel_width();
     GemmF32Call call{};
@@ -201,7 +201,7 @@ void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part
     call.bias = b.bias + first_column;
     call.lowest = lowest;
     call.highest = highest;
-    call.c_stride = b.n;
+    call.c_stride = c_stride ? c_stride : b.n;
     call.columns = static_cast<int>(std::min<std::int64_t>(call.width, b.n - first_column));
     Ahead ahead;
     if (b.packed && p + 1 < part.last_panel)
@@ -209,7 +209,7 @@ void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part
     sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
       call.a = a + first * a_stride;
       call.rows = static_cast<int>(count);
-      call.c = c + first * b.n + first_column;
+      call.c = c + first * call.c_stride + first_column;
       call.ahead = ahead.part(first, count, part.rows);
       kernel.panel(call);
     });

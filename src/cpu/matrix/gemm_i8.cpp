@@ -347,7 +347,7 @@ std::size_t rows_i8_bytes(const GemmI8& kernel, const PanelsI8& b, std::int64_t 
 }
 
 void multiply(const GemmI8& kernel, const Sharing::Part& part, const RowsI8& a, const std::int32_t* row_terms,
-              const PanelsI8& b, const RescaleEpilogue& epilogue, std::byte* c) {
+              const PanelsI8& b, const RescaleEpilogue& epilogue, std::byte* c, std::int64_t c_stride) {
   for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
     const std::int64_t first_column = p * b.panel_width();
     GemmI8Call call{};
@@ -360,7 +360,7 @@ void multiply(const GemmI8& kernel, const Sharing::Part& part, const RowsI8& a, 
     call.column_term = b.column_term + first_column;
     call.row_term = row_terms;
     call.columns = static_cast<int>(std::min<std::int64_t>(call.units * b.unit_columns, b.n - first_column));
-    call.c_stride = b.n;
+    call.c_stride = c_stride ? c_stride : b.n;
     if (epilogue.rescaled) {
       call.c = reinterpret_cast<std::int8_t*>(c) + first_column;
       call.multiplier = epilogue.scales->multiplier.data() + first_column;

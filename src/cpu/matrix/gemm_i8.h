@@ -95,9 +95,10 @@ struct RowsI8 {
 RowsI8 rows_i8(const GemmI8& kernel, const PanelsI8& b, const std::int8_t* from, std::int64_t rows, std::byte* memory);
 // The bytes of `memory` that so many rows need at most.
 std::size_t rows_i8_bytes(const GemmI8& kernel, const PanelsI8& b, std::int64_t rows);
-// Rows and panels of `part`. a and c are the part's rows; row_terms is null or has one entry per row.
+// Rows and panels of `part`. a and c are the part's rows; row_terms is null or has one entry per row. `c_stride`:
+// elements from row to row of C; 0: it has B's columns alone.
 void multiply(const GemmI8& kernel, const Sharing::Part& part, const RowsI8& a, const std::int32_t* row_terms,
-              const PanelsI8& b, const RescaleEpilogue& epilogue, std::byte* c);
+              const PanelsI8& b, const RescaleEpilogue& epilogue, std::byte* c, std::int64_t c_stride = 0);
 // -weight_zp times the sum of each row, for B with a zero point.
 void row_terms(const GemmI8& kernel, const RowsI8& a, std::int64_t rows, std::int64_t k, std::int32_t weight_zp,
                std::int32_t* terms);

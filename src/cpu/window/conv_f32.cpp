@@ -11,7 +11,7 @@ namespace {
 
 struct ConvF32 {
   Window window;
-  PackedF32 weight;
+  std::vector<PackedF32> groups;  // of channels: their weights
   Epilogue epilogue;
   Sharing sharing;
   ValueId input = no_value;
@@ -19,11 +19,13 @@ struct ConvF32 {
   const GemmF32* kernel = nullptr;
   std::int64_t pitch = 0;  // of patches
 
+  std::int64_t columns() const { return std::ssize(groups) * groups[0].n; }
   bool copies() const { return !window.is_matrix() || pitch != window.k(); }
   // Patches [first, first + rows) into `to`. Short runs are copied four floats at a time: what is written past
-  // their end is overwritten by the next run, `to` has room for the last.
-  void gather(const float* from, std::int64_t first, std::int64_t rows, float* to) const {
-    const std::int64_t end = window.input_elements();
+  // their end is overwritten by the next run, `to` has room for the last. `channel`: the group's first.
+  void gather(const float* from, std::int64_t channel, std::int64_t first, std::int64_t rows, float* to) const {
+    const std::int64_t end = window.input_elements() - channel;
+    from += channel;
     for_patches(
         window, first, rows, pitch,
         [&](std::int64_t at, std::int64_t where, std::int64_t count) {
@@ -38,52 +40,67 @@ struct ConvF32 {
 
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
     const auto part = sharing.part(task);
-    const std::int64_t k = weight.k, n = weight.n;
+    const std::int64_t n = columns();
     const auto* in = static_cast<const float*>(frame.read(input));
-    const float* a = in + part.first_row * k;
-    if (copies()) {
-      auto* patches = reinterpret_cast<float*>(memory);
-      gather(in, part.first_row, part.rows, patches);
-      a = patches;
-    }
+    auto* patches = reinterpret_cast<float*>(memory);
     std::byte* tile = memory + patch_bytes;
     auto* c = reinterpret_cast<float*>(epilogue.sums(frame, part.first_row * n, tile));
-    multiply(*kernel, sharing, part, a, pitch, weight, epilogue.lowest, epilogue.highest, c);
+    if (groups.size() == 1) multiply_group(0, part, in, patches, c);
+    // Of several a part has some, as a whole.
+    for (std::int64_t g = part.first_panel; groups.size() > 1 && g < part.last_panel; ++g)
+      multiply_group(g, {part.first_row, part.rows, 0, groups[0].count()}, in, patches, c);
     epilogue.finish(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
+  }
+  void multiply_group(std::int64_t g, const Sharing::Part& part, const float* in, float* patches, float* c) const {
+    const PackedF32& group = groups[static_cast<std::size_t>(g)];
+    const std::int64_t channel = g * window.channels;
+    if (copies()) gather(in, channel, part.first_row, part.rows, patches);
+    const float* a = copies() ? patches : in + part.first_row * window.pixel + channel;
+    multiply(*kernel, sharing, part, a, copies() ? pitch : window.pixel, group, epilogue.lowest, epilogue.highest,
+             c + g * group.n, columns());
   }
 };
 
 }  // namespace
 
-void pack_convolution(const Planning& planning, const Node& node, std::int64_t k, PackedF32& packed) {
+std::vector<PackedF32> pack_convolution(Planning& planning, const Node& node, const Window& window) {
   const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
   const Bytes weights = patch_weights(planning.graph, node);
-  pack_rows(reinterpret_cast<const float*>(weights.data()), weight.type.shape.size(0), k,
-            reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), packed,
-            lie_as_patches(node) ? &planning.packed_weights->floats : nullptr);
+  const std::int64_t k = window.k(), count = window.groups(), columns = weight.type.shape.size(0) / count;
+  const bool lasts = count == 1 && lie_as_patches(node), one_bias = bias.type.shape.elements() == 1;
+  std::vector<PackedF32> groups(static_cast<std::size_t>(count));
+  for (std::int64_t g = 0; g < count; ++g)
+    pack_rows(weights.as<float>().data() + g * columns * k, columns, k,
+              bias.constant.as<float>().data() + (one_bias ? 0 : g * columns), one_bias ? 1 : columns,
+              groups[static_cast<std::size_t>(g)], lasts ? &planning.packed_weights->floats : nullptr);
+  return groups;
+}
+
+void give_back_joined(Planning& planning, const Node& node, const Window& window) {
+  if (window.groups() > 1) planning.packed_operands.emplace_back(node.inputs[1], node.inputs[2]);
 }
 
 bool take_conv_f32(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (!is_dense_convolution(node)) return false;
-  if (planning.type(node.inputs[0]).dtype != DType::f32) return false;
-  if (!planning.constant(node.inputs[1]) || !planning.constant(node.inputs[2])) return false;
+  if (!is_convolution_of_floats(planning.graph, node)) return false;
   auto conv = std::make_shared<ConvF32>();
   conv->kernel = &gemm_f32();
   conv->input = node.inputs[0];
   conv->window = window_of(planning.graph, node);
   const Value& weight = planning.graph[node.inputs[1]];
-  pack_convolution(planning, node, conv->window.k(), conv->weight);
+  conv->groups = pack_convolution(planning, node, conv->window);
   conv->epilogue = find_epilogue(
       planning, n, false,
       !shares_columns(planning, conv->window.rows(), conv->kernel->max_rows, weight.type.shape.elements()));
-  const std::int64_t row_bytes = conv->window.k() * 4 + (conv->epilogue.chain ? conv->weight.n * 4 : 0);
-  conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.count(), row_bytes,
-                                planning.threads, conv->epilogue.chain != nullptr);
+  const std::int64_t row_bytes = conv->window.k() * 4 + (conv->epilogue.chain ? conv->columns() * 4 : 0);
+  const std::int64_t groups = conv->window.groups(), panels = groups > 1 ? groups : conv->groups[0].count();
+  conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, panels, row_bytes, planning.threads,
+                                conv->epilogue.chain != nullptr);
   const std::int64_t block = conv->sharing.rows_per_task;
-  conv->pitch = best_pitch(*conv->kernel, conv->window.k(), conv->weight.n);
+  conv->pitch = best_pitch(*conv->kernel, conv->window.k(), conv->groups[0].n);
   if (conv->copies()) conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->pitch + 16) * 4);
-  conv->tile_bytes = conv->epilogue.tile_bytes(block * conv->weight.n);
+  conv->tile_bytes = conv->epilogue.tile_bytes(block * conv->columns());
+  give_back_joined(planning, node, conv->window);
   conv->scratch = conv->patch_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
   add_shared_step<ConvF32>(planning, "conv_f32", n, std::move(conv));
   return true;

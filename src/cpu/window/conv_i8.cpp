@@ -11,11 +11,14 @@ namespace tosaic::cpu {
 namespace {
 
 struct ConvI8 {
+  struct Group {  // of channels
+    PanelsI8 weight;
+    std::shared_ptr<const PackedI8> packed;
+    Lines<std::int32_t> column_terms;
+    RescaleColumns scales;
+  };
   Window window;
-  PanelsI8 weight;
-  std::shared_ptr<const PackedI8> packed;
-  Lines<std::int32_t> column_terms;
-  RescaleColumns scales;
+  std::vector<Group> groups;
   Epilogue epilogue;
   Sharing sharing;
   ValueId input = no_value;
@@ -23,6 +26,9 @@ struct ConvI8 {
   std::int64_t row_bytes = 0;  // of a row of patches in the kernel's form
   std::size_t patch_bytes = 0, term_bytes = 0, tile_bytes = 0, scratch = 0;
   const GemmI8* kernel = nullptr;
+
+  const PanelsI8& panels() const { return groups[0].weight; }
+  std::int64_t columns() const { return std::ssize(groups) * panels().n; }
 
   // Sixteen elements in the kernel's form: i16, or with `turned` bits.
   template <bool wide>
@@ -45,11 +51,14 @@ struct ConvI8 {
   }
 
   // Patches [first, first + rows). Short runs are written sixteen elements at a time, over what comes next.
+  // `channel`: the group's first.
   template <bool wide>
-  void gather(const std::int8_t* from, std::int64_t first, std::int64_t rows, std::byte* to) const {
+  void gather(const std::int8_t* from, std::int64_t channel, std::int64_t first, std::int64_t rows,
+              std::byte* to) const {
     using Element = std::conditional_t<wide, std::int16_t, std::uint8_t>;
     auto* rows_of = reinterpret_cast<Element*>(to);
-    const std::int64_t end = window.input_elements();
+    const std::int64_t end = window.input_elements() - channel;
+    from += channel;
     const auto padding = static_cast<Element>(input_zp + kernel->offset);
     // x + 128 is x with its sign bit turned
     const std::uint64_t turned = kernel->offset == 0 ? 0 : 0x8080808080808080u;
@@ -65,63 +74,95 @@ struct ConvI8 {
         },
         [=](std::int64_t where, std::int64_t count) { std::fill_n(rows_of + where, count, padding); });
   }
-  RowsI8 patches(const std::int8_t* in, std::int64_t first, std::int64_t rows, std::byte* to) const {
-    if (window.is_matrix()) return rows_i8(*kernel, weight, in + first * weight.k, rows, to);
-    kernel->a_bytes == 2 ? gather<true>(in, first, rows, to) : gather<false>(in, first, rows, to);
+  RowsI8 patches(const std::int8_t* in, std::int64_t channel, std::int64_t first, std::int64_t rows,
+                 std::byte* to) const {
+    if (window.is_matrix() && groups.size() == 1) return rows_i8(*kernel, panels(), in + first * panels().k, rows, to);
+    kernel->a_bytes == 2 ? gather<true>(in, channel, first, rows, to) : gather<false>(in, channel, first, rows, to);
     return {to, row_bytes};
   }
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
     const auto part = sharing.part(task);
-    const std::int64_t n = weight.n;
-    const RowsI8 a = patches(static_cast<const std::int8_t*>(frame.read(input)), part.first_row, part.rows, memory);
-    auto* terms = reinterpret_cast<std::int32_t*>(memory + patch_bytes);
-    if (weight_zp != 0) row_terms(*kernel, a, part.rows, weight.k, weight_zp, terms);
+    const std::int64_t n = columns();
     std::byte* tile = memory + patch_bytes + term_bytes;
-    multiply(*kernel, part, a, weight_zp != 0 ? terms : nullptr, weight,
-             {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_quantised, epilogue.highest_quantised},
-             epilogue.sums(frame, part.first_row * n, tile));
+    std::byte* c = epilogue.sums(frame, part.first_row * n, tile);
+    const auto* in = static_cast<const std::int8_t*>(frame.read(input));
+    if (groups.size() == 1) multiply_group(0, part, in, memory, c);
+    // Of several a part has some, as a whole.
+    for (std::int64_t g = part.first_panel; groups.size() > 1 && g < part.last_panel; ++g)
+      multiply_group(g, {part.first_row, part.rows, 0, panels().count()}, in, memory,
+                     c + g * panels().n * epilogue.element);
     epilogue.finish(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
   }
+  void multiply_group(std::int64_t g, const Sharing::Part& part, const std::int8_t* in, std::byte* memory,
+                      std::byte* c) const {
+    const Group& group = groups[static_cast<std::size_t>(g)];
+    const RowsI8 a = patches(in, g * window.channels, part.first_row, part.rows, memory);
+    auto* terms = reinterpret_cast<std::int32_t*>(memory + patch_bytes);
+    if (weight_zp != 0) row_terms(*kernel, a, part.rows, group.weight.k, weight_zp, terms);
+    multiply(
+        *kernel, part, a, weight_zp != 0 ? terms : nullptr, group.weight,
+        {epilogue.rescaled, &group.scales, epilogue.output_zp, epilogue.lowest_quantised, epilogue.highest_quantised},
+        c, columns());
+  }
 };
+
+// The weights of each group, and what belongs to their columns.
+void pack_groups(Planning& planning, const Node& node, ConvI8& conv) {
+  const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
+  const Bytes weights = patch_weights(planning.graph, node);
+  const std::int64_t k = conv.window.k(), count = conv.window.groups(), columns = weight.type.shape.size(0) / count;
+  const bool lasts = count == 1 && lie_as_patches(node), one_bias = bias.type.shape.elements() == 1;
+  conv.groups.resize(static_cast<std::size_t>(count));
+  for (std::int64_t g = 0; g < count; ++g) {
+    ConvI8::Group& group = conv.groups[static_cast<std::size_t>(g)];
+    group.weight = panels_i8(*conv.kernel, columns, k);
+    group.packed = pack_rows(group.weight, reinterpret_cast<const std::int8_t*>(weights.data()) + g * columns * k,
+                             lasts ? &planning.packed_weights->integers : nullptr);
+    group.column_terms.resize(static_cast<std::size_t>(group.weight.padded()));
+    column_terms(group.weight, group.packed->sums,
+                 reinterpret_cast<const std::int32_t*>(bias.constant.data()) + (one_bias ? 0 : g * columns),
+                 one_bias ? 1 : columns, conv.input_zp, conv.weight_zp, group.column_terms.data());
+    group.weight.data = group.packed->panels.get();
+    group.weight.column_term = group.column_terms.data();
+  }
+}
+
+void pack_scales(ConvI8& conv) {
+  const auto own = [&](const auto& all, std::int64_t g) {
+    const auto first = static_cast<std::size_t>(all.size() == 1 ? 0 : g * conv.panels().n),
+               count = all.size() == 1 ? 1 : static_cast<std::size_t>(conv.panels().n);
+    return std::span(all).subspan(first, count);
+  };
+  for (std::int64_t g = 0; g < std::ssize(conv.groups); ++g)
+    conv.groups[static_cast<std::size_t>(g)].scales = rescale_columns(
+        own(conv.epilogue.multiplier, g), own(conv.epilogue.shift, g), conv.panels().n, conv.kernel->lanes);
+}
 
 }  // namespace
 
 bool take_conv_i8(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (!is_dense_convolution(node)) return false;
-  const DType weight_type = planning.type(node.inputs[1]).dtype;
-  if (planning.type(node.inputs[0]).dtype != DType::i8 || (weight_type != DType::i8 && weight_type != DType::i4))
-    return false;
-  if (!planning.only_first_computed(node)) return false;
+  if (!is_convolution_of_i8(planning.graph, node)) return false;
   auto conv = std::make_shared<ConvI8>();
   conv->input = node.inputs[0];
   conv->window = window_of(planning.graph, node);
   conv->kernel = &gemm_i8(conv->window.rows(), conv->window.k());
   conv->input_zp = only_scalar(planning.graph, node.inputs[3]);
   conv->weight_zp = only_scalar(planning.graph, node.inputs[4]);
-  const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
-  const std::int64_t k = conv->window.k();
-  conv->weight = panels_i8(*conv->kernel, weight.type.shape.size(0), k);
-  const Bytes weights = patch_weights(planning.graph, node);
-  conv->packed = pack_rows(conv->weight, reinterpret_cast<const std::int8_t*>(weights.data()),
-                           lie_as_patches(node) ? &planning.packed_weights->integers : nullptr);
-  conv->column_terms.resize(static_cast<std::size_t>(conv->weight.padded()));
-  column_terms(conv->weight, conv->packed->sums, reinterpret_cast<const std::int32_t*>(bias.constant.data()),
-               bias.type.shape.elements(), conv->input_zp, conv->weight_zp, conv->column_terms.data());
-  conv->weight.data = conv->packed->panels.get();
-  conv->weight.column_term = conv->column_terms.data();
+  pack_groups(planning, node, *conv);
+  give_back_joined(planning, node, conv->window);
   conv->epilogue = find_epilogue(planning, n, true);
-  if (conv->epilogue.rescaled)
-    conv->scales =
-        rescale_columns(conv->epilogue.multiplier, conv->epilogue.shift, conv->weight.n, conv->kernel->lanes);
-  conv->row_bytes = conv->weight.row_bytes(*conv->kernel);
+  if (conv->epilogue.rescaled) pack_scales(*conv);
+  conv->row_bytes = conv->panels().row_bytes(*conv->kernel);
   const bool chain = conv->epilogue.chain != nullptr;
-  conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.count(),
-                                conv->row_bytes + (chain ? conv->weight.n * 4 : 0), planning.threads, chain);
+  const std::int64_t groups = conv->window.groups();
+  conv->sharing =
+      Sharing::plan(conv->window.rows(), conv->kernel->max_rows, groups > 1 ? groups : conv->panels().count(),
+                    conv->row_bytes + (chain ? conv->columns() * 4 : 0), planning.threads, chain);
   const std::int64_t block = conv->sharing.rows_per_task;
-  conv->patch_bytes = align_up(rows_i8_bytes(*conv->kernel, conv->weight, block));
+  conv->patch_bytes = align_up(rows_i8_bytes(*conv->kernel, conv->panels(), block));
   conv->term_bytes = conv->weight_zp != 0 ? align_up(static_cast<std::size_t>(block) * 4) : 0;
-  conv->tile_bytes = conv->epilogue.tile_bytes(block * conv->weight.n);
+  conv->tile_bytes = conv->epilogue.tile_bytes(block * conv->columns());
   conv->scratch = conv->patch_bytes + conv->term_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
   add_shared_step<ConvI8>(planning, "conv_i8", n, std::move(conv));
   return true;

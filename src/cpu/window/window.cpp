@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/window/window.h"
 
-#include "ir/tosa_operators.h"
-
 #include <cstring>
+
+#include "ir/tosa_operators.h"
+#include "ops/definitions/extension.h"
 
 namespace tosaic::cpu {
 
@@ -13,7 +14,8 @@ Window window_of(const Graph& graph, const Node& node) {
   const Shape& out = graph[node.outputs[0]].type.shape;
   const int spatial = in.rank() - 2, skip = 3 - spatial;
   w.batch = in.size(0);
-  w.channels = in.size(in.rank() - 1);
+  w.channels = w.pixel = in.size(in.rank() - 1);
+  if (node.op == extension::op::grouped_conv2d) w.channels = graph[node.inputs[1]].type.shape.size(3);
   const bool transposed = node.op == tosa::op::transpose_conv2d;
   const auto& pad = node.attrs.get<std::vector<std::int64_t>>(transposed ? "out_pad" : "pad");
   const auto& stride = node.attrs.get<std::vector<std::int64_t>>("stride");
@@ -46,6 +48,26 @@ bool is_dense_convolution(const Node& node) {
 }
 
 bool lie_as_patches(const Node& node) { return node.op != tosa::op::transpose_conv2d; }
+
+namespace {
+bool is_convolution(const Node& node) { return is_dense_convolution(node) || node.op == extension::op::grouped_conv2d; }
+}  // namespace
+
+bool is_convolution_of_floats(const Graph& graph, const Node& node) {
+  return is_convolution(node) && graph[node.inputs[0]].type.dtype == DType::f32 &&
+         graph[node.inputs[1]].is_constant() && graph[node.inputs[2]].is_constant();
+}
+
+bool is_convolution_of_i8(const Graph& graph, const Node& node) {
+  if (!is_convolution(node) || graph[node.inputs[0]].type.dtype != DType::i8) return false;
+  const DType weight = graph[node.inputs[1]].type.dtype;
+  return (weight == DType::i8 || weight == DType::i4) &&
+         std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ValueId v) { return graph[v].is_constant(); });
+}
+
+bool has_kernels_of_groups(const Graph& graph, const Node& node) {
+  return is_convolution_of_floats(graph, node) || is_convolution_of_i8(graph, node);
+}
 
 Bytes patch_weights(const Graph& graph, const Node& node) {
   const Value& weight = graph[node.inputs[1]];
