@@ -17,9 +17,11 @@ namespace {
 
 constexpr int channels_dim = 3;
 
-// What makes one operand of a CONCAT: a slice of channels, their convolution, and what finishes that, by their numbers.
+// What makes one operand of a CONCAT: a slice of channels, which may have been turned after it, their convolution, and
+// what finishes that, by their numbers.
 struct ConvolvedGroup {
   std::uint32_t slice = 0, convolution = 0;
+  std::optional<std::uint32_t> turn;  // a TRANSPOSE
   std::vector<std::uint32_t> finish;
 };
 
@@ -88,7 +90,11 @@ class RaiseGroups {
     }
     if (!n || !uses_.only_first_computed(node(*n))) return std::nullopt;
     group.convolution = *n;
-    const auto slice = maker_for(operand(*n, 0), *n);
+    auto slice = maker_for(operand(*n, 0), *n);
+    if (slice && node(*slice).op == tosa::op::transpose) {
+      group.turn = slice;
+      slice = maker_for(operand(*slice, 0), *slice);
+    }
     if (!slice || node(*slice).op != tosa::op::slice) return std::nullopt;
     group.slice = *slice;
     return group;
@@ -116,17 +122,24 @@ class RaiseGroups {
     const auto finish_alike = [&](std::uint32_t x, std::uint32_t y) {
       return node(x).op == tosa::op::rescale ? alike(x, y, {1, 2}) : alike(x, y, {});
     };
-    return alike(a.convolution, b.convolution, {weight, bias}) &&
+    const bool turned_alike = a.turn && b.turn ? alike(*a.turn, *b.turn, {}) : a.turn == b.turn;
+    return turned_alike && alike(a.convolution, b.convolution, {weight, bias}) &&
            type(operand(a.convolution, weight)).shape == type(operand(b.convolution, weight)).shape &&
            std::ranges::equal(a.finish, b.finish, finish_alike);
   }
 
+  // Which dim of what is sliced has the channels.
+  int sliced_dim(const ConvolvedGroup& group) const {
+    if (!group.turn) return channels_dim;
+    return static_cast<int>(node(*group.turn).attrs.get<std::vector<std::int64_t>>("perms").back());
+  }
   // The first channel, where the slices are neighbours along the channels, and alike in all other dims.
   std::optional<std::int64_t> first_channel(const std::vector<ConvolvedGroup>& groups) const {
     std::optional<std::vector<std::int64_t>> first;
     const ValueId from = operand(groups[0].slice, 0);
     const Shape& part = type(node(groups[0].slice).outputs[0]).shape;
-    const Dim own = part[channels_dim];
+    const int dim = sliced_dim(groups[0]);
+    const Dim own = part[dim];
     if (!own.is_number()) return std::nullopt;
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const tosa::View slice(graph_, node(groups[g].slice));
@@ -134,11 +147,11 @@ class RaiseGroups {
       if (operand(groups[g].slice, 0) != from || slice.out().shape != part || !start || !slice.constant_integers(2) ||
           slice.node().attrs.find(symbolic_start))
         return std::nullopt;
-      start->back() -= static_cast<std::int64_t>(g) * own.value();
+      (*start)[static_cast<std::size_t>(dim)] -= static_cast<std::int64_t>(g) * own.value();
       if (!first) first = start;
       if (*start != *first) return std::nullopt;
     }
-    return first->back();
+    return (*first)[static_cast<std::size_t>(dim)];
   }
 
   void raise(std::uint32_t concat) {
@@ -167,7 +180,8 @@ class RaiseGroups {
       made.push_back(std::move(made_node));
       return v;
     };
-    ValueId at = put(convolution(groups, sliced(groups, first, made), name), sums_of(groups));
+    const ValueId input = turned(groups, sliced(groups, first, made), made);
+    ValueId at = put(convolution(groups, input, name), sums_of(groups));
     for (std::size_t f = 0; f < groups[0].finish.size(); ++f) {
       const Node& like = node(groups[0].finish[f]);
       Node finish = like.op == tosa::op::rescale ? rescale(groups, f, name) : like;
@@ -177,6 +191,7 @@ class RaiseGroups {
     made.back().outputs = {result};
     for (const ConvolvedGroup& group : groups) {
       gone_[group.slice] = gone_[group.convolution] = true;
+      if (group.turn) gone_[*group.turn] = true;
       for (std::uint32_t n : group.finish) gone_[n] = true;
     }
     gone_[concat] = changed_ = true;
@@ -189,20 +204,34 @@ class RaiseGroups {
   // What all groups read: the tensor, or one slice of it.
   ValueId sliced(const std::vector<ConvolvedGroup>& groups, std::int64_t first, std::vector<Node>& made) {
     Node slice = node(groups[0].slice);
-    const TensorType& part = type(slice.outputs[0]);
-    TensorType all{part.dtype, part.shape, part.scales};
-    all.shape.set(channels_dim, part.shape.size(channels_dim) * std::ssize(groups));
+    const int dim = sliced_dim(groups[0]);
+    const TensorType all = of_all(groups, slice.outputs[0], dim);
     if (type(slice.inputs[0]).shape == all.shape) return slice.inputs[0];
     const std::string name = graph_[slice.outputs[0]].name + ".groups";
     std::vector<std::int64_t> start = *tosa::View(graph_, slice).constant_integers(1);
-    start.back() = first;
+    start[static_cast<std::size_t>(dim)] = first;
     std::vector<std::int64_t> size = *tosa::View(graph_, slice).constant_integers(2);
-    size.back() = all.shape.size(channels_dim);
+    size[static_cast<std::size_t>(dim)] = all.shape.size(dim);
     slice.inputs[1] = add_constant(name + ".start", slice.inputs[1], start);
     slice.inputs[2] = add_constant(name + ".size", slice.inputs[2], size);
-    slice.outputs = {graph_.add_value(name, std::move(all))};
+    slice.outputs = {graph_.add_value(name, all)};
     made.push_back(slice);
     return slice.outputs[0];
+  }
+  // The same with channels last.
+  ValueId turned(const std::vector<ConvolvedGroup>& groups, ValueId all, std::vector<Node>& made) {
+    if (!groups[0].turn) return all;
+    Node turn = node(*groups[0].turn);
+    const ValueId part = turn.outputs[0];
+    turn.inputs[0] = all;
+    turn.outputs = {graph_.add_value(graph_[part].name + ".groups", of_all(groups, part, channels_dim))};
+    made.push_back(turn);
+    return turn.outputs[0];
+  }
+  TensorType of_all(const std::vector<ConvolvedGroup>& groups, ValueId part, int dim) const {
+    TensorType all{type(part).dtype, type(part).shape, {}};
+    all.shape.set(dim, all.shape.size(dim) * std::ssize(groups));
+    return all;
   }
   ValueId add_constant(std::string name, ValueId like, const std::vector<std::int64_t>& numbers) {
     return graph_.add_value(std::move(name), type(like),

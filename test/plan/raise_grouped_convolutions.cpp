@@ -78,6 +78,25 @@ TEST(RaiseGroupedConvolutions, OfAPartOfATensor) {
   EXPECT_EQ(slice.constant_integers(2), (std::vector<std::int64_t>{1, 2, 2, 4}));
 }
 
+// Slices of images with channels first, each of which is turned.
+TEST(RaiseGroupedConvolutions, TurnedAfterTheSlices) {
+  std::string text = replaced(floats, "%x: 1x2x2x4", "%x: 1x4x2x2");
+  text = replaced(text, "[0, 0, 0, 2]", "[0, 2, 0, 0]");
+  for (const std::string g : {"0", "1"}) {
+    text = replaced(text, "conv2d(%s" + g, "conv2d(%t" + g);
+    text = replaced(text, "  %c" + g,
+                    "  %t" + g + ": 1x2x2x2xf32 = tosa.transpose(%s" + g + ") {perms=[0, 2, 3, 1]}\n  %c" + g);
+  }
+  auto graph = raised(text);
+  ASSERT_EQ(operators_of(graph), "tosa.transpose tosaic.grouped_conv2d");
+  EXPECT_EQ((*graph)[graph->nodes[0].inputs[0]].name, "x");
+  graph = raised(replaced(text, "%x: 1x4x2x2", "%x: 1x5x2x2"));
+  ASSERT_EQ(operators_of(graph), "tosa.slice tosa.transpose tosaic.grouped_conv2d");
+  EXPECT_EQ(operators_of(raised(replaced(text, "[0, 2, 0, 0]", "[0, 0, 0, 0]"))), "");
+  EXPECT_EQ(operators_of(raised(replaced(text, "perms=[0, 2, 3, 1]", "perms=[0, 3, 2, 1]"))), "");
+  EXPECT_EQ(operators_of(raised(text, {"t1"})), "");
+}
+
 TEST(RaiseGroupedConvolutions, WhatIsNone) {
   EXPECT_EQ(operators_of(raised(replaced(floats, "concat(%c0, %c1)", "concat(%c1, %c0)"))), "");
   EXPECT_EQ(operators_of(raised(replaced(floats, "[0, 0, 0, 2]", "[0, 0, 0, 1]"))), "");
