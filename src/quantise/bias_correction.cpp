@@ -51,14 +51,14 @@ static std::vector<double> bias_shift(const Graph& graph, const PlannedWeight& p
   // Runs of the weight that belong to one channel of the result: all of its inputs, or what an input's elements go to.
   const Shape& shape = weight.type.shape;
   const auto groups = static_cast<std::size_t>(window->groups), channels = static_cast<std::size_t>(window->channels()),
-             places = x.size() / channels, rows = static_cast<std::size_t>(shape.size(0)),
-             columns = static_cast<std::size_t>(shape.size(1)), run = window->transposed ? places : columns * places;
+             taps = x.size() / channels, rows = static_cast<std::size_t>(shape.size(0)),
+             columns = static_cast<std::size_t>(shape.size(1)), run = window->transposed ? taps : columns * taps;
   std::vector<double> shift(window->transposed ? columns * groups : rows, 0);
   for (std::size_t r = 0; r * run < values.size(); ++r) {
     const std::size_t from = window->transposed ? r / columns : r / (rows / groups) * columns;  // of x's channels
     const std::size_t to = window->transposed ? from / (channels / groups) * columns + r % columns : r;
     shift[to] += simd::bulk_loops().lost(floats.as<float>().data() + r * run, values.data() + r * run, run,
-                                         scales[r % scales.size()], x.data() + from * places);
+                                         scales[r % scales.size()], x.data() + from * taps);
   }
   if (!std::ranges::all_of(shift, [](double s) { return std::isfinite(s); })) shift.clear();
   return shift;

@@ -9,7 +9,7 @@
 namespace tosaic {
 namespace {
 
-// The indices of one dim that one place of the kernel meets.
+// The indices of one dim that one tap of the kernel meets.
 struct Reach {
   std::int64_t first = 0, step = 1, count = 0;
   bool holds(std::int64_t i) const { return i >= first && i < first + count * step && (i - first) % step == 0; }
@@ -18,10 +18,10 @@ struct Reach {
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 std::int64_t divided_down(std::int64_t a, std::int64_t b) { return -divided_up(-a, b); }
 
-Reach reach(const Window& w, std::size_t dim, std::int64_t place) {
+Reach reach(const Window& w, std::size_t dim, std::int64_t tap) {
   const std::size_t d = w.channel();
   const std::int64_t in = w.input[d + 1 + dim], out = w.output[d + dim], stride = w.stride[dim];
-  const std::int64_t shift = place * w.dilation[dim] - w.padding[dim];
+  const std::int64_t shift = tap * w.dilation[dim] - w.padding[dim];
   const std::int64_t few = w.transposed ? in : out,
                      many = w.transposed ? out : in;  // i * stride + shift is one of many
   const std::int64_t first = std::max<std::int64_t>(0, divided_up(-shift, stride)),
@@ -49,7 +49,7 @@ std::vector<Run> runs_of(const Ints& offsets) {
 // x as lines along the last dim that the kernel moves on, or that positions have where it is one element.
 class Lines {
  public:
-  Lines(const Window& window, const Placed& x) : window_(window), x_(x), channels_(x.offsets[window.channel()]) {
+  Lines(const Window& window, const Placed& x) : x_(x), channels_(x.offsets[window.channel()]) {
     runs_ = runs_of(channels_);
     const std::size_t channel = window.channel(), dims = window.kernel.size();
     for (std::size_t d = 0; d < x.offsets.size(); ++d)
@@ -58,17 +58,19 @@ class Lines {
       along_ = x.offsets[around_.back()];
       around_.pop_back();
     }
-    if (dims == 0) reach_ = {{0, 1, static_cast<std::int64_t>(along_.size())}};
-    for (std::int64_t k = 0; dims > 0 && k < window.kernel.back(); ++k) reach_.push_back(reach(window, dims - 1, k));
-    places_ = dims == 0 ? 1 : static_cast<std::size_t>(product(window.kernel));
+    reach_.resize(dims);
+    for (std::size_t d = 0; d < dims; ++d)
+      for (std::int64_t k = 0; k < window.kernel[d]; ++k) reach_[d].push_back(reach(window, d, k));
+    if (dims == 0) reach_.push_back({Reach{0, 1, static_cast<std::int64_t>(along_.size())}});
+    taps_ = static_cast<std::size_t>(product(window.kernel));
     for (const std::size_t d : around_) count_ *= static_cast<std::int64_t>(x.offsets[d].size());
   }
   std::int64_t count() const { return count_; }
-  std::size_t sums() const { return places_ * channels_.size(); }
+  std::size_t sums() const { return taps_ * channels_.size(); }
 
-  // Adds what the lines from `first` to `end` have to the sums of [places, channels].
+  // Adds what the lines from `first` to `end` have to the sums of [taps, channels].
   void add(std::int64_t first, std::int64_t end, double* sums) const {
-    std::vector<double> line(reach_.size() * channels_.size());
+    std::vector<double> line(reach_.back().size() * channels_.size());
     for (std::int64_t n = first; n < end; ++n) {
       std::int64_t offset = 0;
       Ints at(around_.size());
@@ -80,8 +82,8 @@ class Lines {
         offset += dim[static_cast<std::size_t>(at[d])];
       }
       sum_line(x_.x + offset, line.data());
-      // The places of the kernel's other dims that meet the line.
-      const std::size_t others = places_ / reach_.size();
+      // The taps of the kernel's other dims that meet the line.
+      const std::size_t others = taps_ / reach_.back().size();
       for (std::size_t other = 0; other < others; ++other) {
         if (!meets(other, at)) continue;
         double* to = sums + other * line.size();
@@ -92,23 +94,23 @@ class Lines {
 
  private:
   bool meets(std::size_t other, const Ints& at) const {
-    const std::size_t dims = window_.kernel.size();
-    for (std::size_t d = dims == 0 ? 0 : dims - 1; d-- > 0;) {
-      const auto places = static_cast<std::size_t>(window_.kernel[d]);
-      const std::int64_t i = at[at.size() - (dims - 1) + d];
-      if (!reach(window_, d, static_cast<std::int64_t>(other % places)).holds(i)) return false;
-      other /= places;
+    const std::size_t others = reach_.size() - 1;
+    for (std::size_t d = others; d-- > 0;) {
+      const std::vector<Reach>& taps = reach_[d];
+      if (!taps[other % taps.size()].holds(at[at.size() - others + d])) return false;
+      other /= taps.size();
     }
     return true;
   }
 
-  // [places of the last dim, channels]
+  // [taps of the last dim, channels]
   void sum_line(const float* x, double* line) const {
     const std::size_t channels = channels_.size();
-    std::fill_n(line, reach_.size() * channels, 0.0);
-    for (std::size_t k = 0; k < reach_.size(); ++k) {
+    const std::vector<Reach>& taps = reach_.back();
+    std::fill_n(line, taps.size() * channels, 0.0);
+    for (std::size_t k = 0; k < taps.size(); ++k) {
       double* to = line + k * channels;
-      const Reach& r = reach_[k];
+      const Reach& r = taps[k];
       if (runs_.size() * 4 <= channels) {
         for (std::int64_t i = r.first; i < r.first + r.count * r.step; i += r.step)
           for (const Run& run : runs_)
@@ -121,14 +123,13 @@ class Lines {
     }
   }
 
-  const Window& window_;
   const Placed& x_;
   const Ints& channels_;
   std::vector<Run> runs_;
   std::vector<std::size_t> around_;  // all other dims
   Ints along_{0};
-  std::vector<Reach> reach_;  // by place of the last dim
-  std::size_t places_ = 1;
+  std::vector<std::vector<Reach>> reach_;  // by dim and tap; of no dims one that meets all
+  std::size_t taps_ = 1;
   std::int64_t count_ = 1;
 };
 
@@ -158,8 +159,8 @@ void LayerMeans::see(ValueId v, std::span<const float> x, const TensorType& type
       lines.add(lines.count() * part / parts, lines.count() * (part + 1) / parts,
                 found.data() + static_cast<std::size_t>(part) * lines.sums());
     });
-    sums.by_place.resize(lines.sums());
-    for (std::size_t i = 0; i < found.size(); ++i) sums.by_place[i % lines.sums()] += found[i];
+    sums.by_tap.resize(lines.sums());
+    for (std::size_t i = 0; i < found.size(); ++i) sums.by_tap[i % lines.sums()] += found[i];
   }
 }
 
@@ -179,11 +180,11 @@ std::vector<double> LayerMeans::of(const Window& window) const {
   if (found == end || found->second.looks == 0) return {};
   const Sums& sums = found->second;
   const auto channels = static_cast<std::size_t>(window.channels());
-  const std::size_t places = sums.by_place.size() / channels;
+  const std::size_t taps = sums.by_tap.size() / channels;
   const double positions = static_cast<double>(sums.looks) * static_cast<double>(product(window.output));
-  std::vector<double> means(sums.by_place.size());
+  std::vector<double> means(sums.by_tap.size());
   for (std::size_t c = 0; c < channels; ++c)
-    for (std::size_t k = 0; k < places; ++k) means[c * places + k] = sums.by_place[k * channels + c] / positions;
+    for (std::size_t k = 0; k < taps; ++k) means[c * taps + k] = sums.by_tap[k * channels + c] / positions;
   if (!std::ranges::all_of(means, [](double mean) { return std::isfinite(mean); })) means.clear();
   return means;
 }

@@ -22,13 +22,13 @@ class LayerMeans {
            ThreadPool& pool);
   // Values of another program, by what they were called; a tensor that it has not is forgotten.
   void rename(const std::map<ValueId, ValueId>& now);
-  // Per channel of the operand, and place of the kernel. Empty: never seen, or something was not finite.
+  // Per channel of the operand, and tap of the kernel. Empty: never seen, or something was not finite.
   std::vector<double> of(const Window& window) const;
 
  private:
   struct Sums {
     Window window;
-    std::vector<double> by_place;  // [places of the kernel, channels]
+    std::vector<double> by_tap;  // [taps of the kernel, channels]
     std::size_t looks = 0;
   };
   std::size_t samples_ = 0;

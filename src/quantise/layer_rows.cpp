@@ -40,9 +40,9 @@ void unfold(const Window& window, const Placed& x, std::int64_t position, float*
   const auto offset = [&](std::size_t d, std::int64_t i) { return x.offsets[d][static_cast<std::size_t>(i)]; };
   std::int64_t first = 0;
   for (std::size_t d = 0; d < channel; ++d) first += offset(d, at[d]);
-  const std::int64_t channels = window.channels(), places = product(window.kernel);
-  for (std::int64_t place = 0; place < places; ++place) {
-    std::int64_t from = first, rest = place;
+  const std::int64_t channels = window.channels(), taps = product(window.kernel);
+  for (std::int64_t tap = 0; tap < taps; ++tap) {
+    std::int64_t from = first, rest = tap;
     bool inside = true;
     for (std::size_t d = dims; d-- > 0; rest /= window.kernel[d]) {
       const std::int64_t i =
@@ -50,7 +50,7 @@ void unfold(const Window& window, const Placed& x, std::int64_t position, float*
       inside = inside && i >= 0 && i < window.input[channel + 1 + d];
       if (inside) from += offset(channel + 1 + d, i);
     }
-    for (std::int64_t c = 0; c < channels; ++c) row[c * places + place] = inside ? x.x[from + offset(channel, c)] : 0;
+    for (std::int64_t c = 0; c < channels; ++c) row[c * taps + tap] = inside ? x.x[from + offset(channel, c)] : 0;
   }
 }
 
