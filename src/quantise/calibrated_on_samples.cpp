@@ -131,8 +131,9 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
       saturation.see(v, x, range);
       rows.see(v, x);
       compared.see(v, x);
-      means.see(v, x, content.type, moves, pool);
-      layer_rows.see(v, x, content.type, moves, pool);
+      const Look look(x, content.type, moves);
+      means.see(v, look, pool);
+      layer_rows.see(v, look, pool);
       const ValueId g = plan.group[v];
       if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
       fed.push_back(g);

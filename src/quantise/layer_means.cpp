@@ -141,19 +141,15 @@ void LayerMeans::want(const Window& window) {
     sums_.emplace(window.x, Sums{window, {}, 0});
 }
 
-void LayerMeans::see(ValueId v, std::span<const float> x, const TensorType& type, const std::vector<Move>& moves,
-                     ThreadPool& pool) {
+void LayerMeans::see(ValueId v, const Look& look, ThreadPool& pool) {
   const auto [first, end] = sums_.equal_range(v);
-  if (first == end) return;
-  const Placed in_place = placed(x, type, moves);
   for (auto entry = first; entry != end; ++entry) {
     Sums& sums = entry->second;
-    if (sums.looks == samples_ || static_cast<std::int64_t>(x.size()) != product(sums.window.input))
+    if (sums.looks == samples_ || look.count() != product(sums.window.input))
       continue;  // a table that the tensor's elements are chosen from
     ++sums.looks;
-    const Lines lines(sums.window, in_place);
-    const auto parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(x.size()) >> 15, 1,
-                                                std::min<std::int64_t>(lines.count(), 16));
+    const Lines lines(sums.window, look.placed());
+    const auto parts = std::clamp<std::int64_t>(look.count() >> 15, 1, std::min<std::int64_t>(lines.count(), 16));
     std::vector<double> found(static_cast<std::size_t>(parts) * lines.sums());
     pool.run(parts, [&](std::int64_t part, int) {
       lines.add(lines.count() * part / parts, lines.count() * (part + 1) / parts,

@@ -3,7 +3,6 @@
 // tells a layer's mean result, for any weight. Private to quantise/.
 #pragma once
 #include <map>
-#include <span>
 #include <vector>
 
 #include "base/system/thread_pool.h"
@@ -17,9 +16,8 @@ class LayerMeans {
   // `samples`: as many looks there will be at each tensor.
   explicit LayerMeans(std::size_t samples) : samples_(samples) {}
   void want(const Window& window);
-  // One look at a tensor, as that of LayerRows. The sums do not depend on the number of threads.
-  void see(ValueId v, std::span<const float> x, const TensorType& type, const std::vector<Move>& moves,
-           ThreadPool& pool);
+  // `look`: at v. The sums do not depend on the number of threads.
+  void see(ValueId v, const Look& look, ThreadPool& pool);
   // Values of another program, by what they were called; a tensor that it has not is forgotten.
   void rename(const std::map<ValueId, ValueId>& now);
   // Per channel of the operand, and tap of the kernel. Empty: never seen, or something was not finite.

@@ -123,13 +123,12 @@ void LayerRows::rename(const std::map<ValueId, ValueId>& now) {
     });
 }
 
-void LayerRows::see(ValueId v, std::span<const float> x, const TensorType& type, const std::vector<Move>& moves,
-                    ThreadPool& pool) {
+void LayerRows::see(ValueId v, const Look& at, ThreadPool& pool) {
   for (auto [reader, end] = readers_.equal_range(v); reader != end; ++reader) {
     Reader& its = reader->second;
     LayersOfRows& layers = layers_[its.layers];
     const Window& window = layers.windows[its.window];
-    if (its.looks == samples_ || static_cast<std::int64_t>(x.size()) != product(window.input))
+    if (its.looks == samples_ || at.count() != product(window.input))
       continue;  // a table that the tensor's elements are chosen from
     // Looks at all windows share the rows evenly.
     const std::size_t most = std::clamp<std::size_t>(most_elements / layers.width(), 1, most_rows);
@@ -137,7 +136,7 @@ void LayerRows::see(ValueId v, std::span<const float> x, const TensorType& type,
     const auto positions = static_cast<std::size_t>(product(window.output));
     const std::size_t count = std::min(positions, (look + 1) * most / looks - look * most / looks);
     if (count == 0) continue;
-    const Placed in_place = placed(x, type, moves);
+    const Placed& in_place = at.placed();
     const std::size_t first = layers.rows.size();
     layers.rows.resize(first + count * layers.width());
     pool.run(static_cast<std::int64_t>(count), [&](std::int64_t task, int) {

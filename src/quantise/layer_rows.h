@@ -46,9 +46,8 @@ class LayerRows {
   LayerRows(const Graph& graph, std::span<const RoundedLayer> layers, std::size_t samples, std::int64_t most_inputs);
   LayerRows(const Graph& graph, const QuantisationPlan& plan, const QuantiseOptions& options, std::size_t samples);
 
-  // One look at a tensor. Its elements stand as those of `type` until `moves` bring them to where those of v stand.
-  void see(ValueId v, std::span<const float> x, const TensorType& type, const std::vector<Move>& moves,
-           ThreadPool& pool);
+  // `at`: v, whose elements stand where its moves bring them.
+  void see(ValueId v, const Look& at, ThreadPool& pool);
   // Weights of another program, by what they were called, once all tensors were seen.
   void rename(const std::map<ValueId, ValueId>& now);
   std::vector<LayersOfRows>& layers() { return layers_; }

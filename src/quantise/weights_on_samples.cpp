@@ -55,7 +55,7 @@ Status WeightsOnSamples::see(Graph graph, const std::vector<std::vector<Tensor>>
   const cpu::Observer look = [&](ValueId v, const TensorView& content, ThreadPool& pool) {
     const auto found = observed.watchers.find(v);
     if (found == observed.watchers.end() || content.type.dtype != DType::f32) return;
-    for (const auto& [value, moves] : found->second) rows.see(value, content.as<float>(), content.type, moves, pool);
+    for (const auto& [value, moves] : found->second) rows.see(value, {content.as<float>(), content.type, moves}, pool);
   };
   for (const std::vector<Tensor>& sample : inputs) {
     if (running.cancelled && running.cancelled()) return error("compile.cancelled", "the compilation was cancelled");

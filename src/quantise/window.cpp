@@ -142,11 +142,16 @@ std::optional<Window> window_of(const Graph& graph, const Node& node) {
   return window;
 }
 
-Placed placed(std::span<const float> x, const TensorType& type, const std::vector<Move>& moves) {
-  if (auto offsets = offsets_behind(type.shape, moves)) return {x.data(), std::move(*offsets)};
-  Bytes copy = moved(x, type, moves);
-  const float* elements = copy.as<float>().data();
-  return {elements, dense(moves.back().to.shape.sizes()), std::move(copy)};
+const Placed& Look::placed() const {
+  if (placed_) return *placed_;
+  if (auto offsets = offsets_behind(type_.shape, moves_)) {
+    placed_ = Placed{x_.data(), std::move(*offsets)};
+  } else {
+    Bytes copy = moved(x_, type_, moves_);
+    const float* elements = copy.as<float>().data();
+    placed_ = Placed{elements, dense(moves_.back().to.shape.sizes()), std::move(copy)};
+  }
+  return *placed_;
 }
 
 }  // namespace tosaic

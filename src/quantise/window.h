@@ -37,7 +37,20 @@ struct Placed {
   std::vector<Ints> offsets;
   Bytes copy = {};  // of elements that had to be moved
 };
-// `x`: elements of `type`, which `moves` bring to where they are to stand.
-Placed placed(std::span<const float> x, const TensorType& type, const std::vector<Move>& moves);
+// One look at a tensor: elements of `type`, which `moves` bring to where they are to stand. Where that is, is found out
+// for the first who asks. All that it is made of outlives it.
+class Look {
+ public:
+  Look(std::span<const float> x, const TensorType& type, const std::vector<Move>& moves)
+      : x_(x), type_(type), moves_(moves) {}
+  std::int64_t count() const { return std::ssize(x_); }
+  const Placed& placed() const;
+
+ private:
+  std::span<const float> x_;
+  const TensorType& type_;
+  const std::vector<Move>& moves_;
+  mutable std::optional<Placed> placed_;
+};
 
 }  // namespace tosaic

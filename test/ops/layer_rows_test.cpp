@@ -81,13 +81,13 @@ class LayerRowsTest : public testing::TestWithParam<Layer> {
 
 TEST_P(LayerRowsTest, are_all_windows_where_these_are_few) {
   LayerRows rows(graph, plan, options, 1);
-  rows.see(graph.inputs[0], x, type(), {}, pool);
+  rows.see(graph.inputs[0], {x, type(), {}}, pool);
   ASSERT_EQ(rows.layers().size(), 1u);
   const LayersOfRows& layers = rows.layers()[0];
   EXPECT_EQ(layers.groups, static_cast<std::size_t>(GetParam().groups));
   EXPECT_TRUE(layers.centred);
   EXPECT_EQ(layers.rows, expected());
-  rows.see(graph.inputs[0], x, type(), {}, pool);  // more than there are samples
+  rows.see(graph.inputs[0], {x, type(), {}}, pool);  // more than there are samples
   EXPECT_EQ(layers.rows, expected());
 }
 
@@ -114,7 +114,7 @@ TEST_P(LayerRowsTest, are_found_behind_moves) {
   Node reshape{.op = Operator("tosa.reshape")},
       transpose{.op = Operator("tosa.transpose"), .attrs = {{"perms", perms}}};
   LayerRows rows(graph, plan, options, 1);
-  rows.see(graph.inputs[0], moved, flat, {{reshape, as_sizes}, {transpose, type()}}, pool);
+  rows.see(graph.inputs[0], {moved, flat, {{reshape, as_sizes}, {transpose, type()}}}, pool);
   EXPECT_EQ(rows.layers().at(0).rows, expected());
 }
 
@@ -125,7 +125,8 @@ TEST_P(LayerRowsTest, have_the_means_of_layers) {
   LayerMeans means(2);
   means.want(*window);
   EXPECT_TRUE(means.of(*window).empty());
-  for (int look = 0; look < 3; ++look) means.see(graph.inputs[0], x, type(), {}, pool);  // more than there are samples
+  for (int look = 0; look < 3; ++look)
+    means.see(graph.inputs[0], {x, type(), {}}, pool);  // more than there are samples
   const std::vector<float> rows = expected();
   std::vector<double> wanted(means.of(*window).size(), 0);
   ASSERT_EQ(rows.size() % wanted.size(), 0u);
@@ -135,7 +136,7 @@ TEST_P(LayerRowsTest, have_the_means_of_layers) {
   x[0] = NAN;
   LayerMeans not_finite(1);
   not_finite.want(*window);
-  not_finite.see(graph.inputs[0], x, type(), {}, pool);
+  not_finite.see(graph.inputs[0], {x, type(), {}}, pool);
   EXPECT_EQ(not_finite.of(*window).empty(), rows.size() >= x.size());
 }
 
@@ -144,7 +145,7 @@ TEST_P(LayerRowsTest, do_not_depend_on_threads) {
   for (const int threads : {1, 2}) {
     ThreadPool some(threads);
     LayerRows rows(graph, plan, options, 3000);  // fewer rows than looks
-    for (int sample = 0; sample < 100; ++sample) rows.see(graph.inputs[0], x, type(), {}, some);
+    for (int sample = 0; sample < 100; ++sample) rows.see(graph.inputs[0], {x, type(), {}}, some);
     EXPECT_EQ(rows.layers()[0].count(), 34u);
     found.push_back(rows.layers()[0].rows);
   }

@@ -53,7 +53,8 @@ TEST_P(PlacedTest, finds_each_element) {
     }
     moves.push_back({std::move(node), {DType::f32, Shape(sizes), {}}});
   }
-  const Placed found = placed(x, type, moves);
+  const Look look(x, type, moves);
+  const Placed& found = look.placed();
   EXPECT_EQ(found.copy.null(), moved.in_place);
   ASSERT_EQ(found.offsets.size(), sizes.size());
   for (std::int64_t i = 0; i < product(sizes); ++i) {
