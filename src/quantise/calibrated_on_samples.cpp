@@ -40,7 +40,7 @@ std::vector<char> masked_groups(const Graph& graph, QuantisationPlan& plan, Satu
   for (ValueId v = 0; v < graph.values.size(); ++v) {
     const ValueId g = plan.group[v];
     if (widened[g]) plan.wide[v] = 1;
-    if (masked[g] && plan.quantised[v] && !plan.hidden[v])
+    if (masked[g] && plan.range_counts(v))
       group_ranges[g].include(saturation.meaningful(v).value_or(saturation.seen(v)));
   }
   return masked;
@@ -117,7 +117,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
   std::map<ValueId, Range> group_ranges;
   std::map<ValueId, Histogram> histograms;
   for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (plan.quantised[v] && !plan.hidden[v]) group_ranges[plan.group[v]];
+    if (plan.range_counts(v)) group_ranges[plan.group[v]];
   auto see = [&](const TensorView& content, const std::vector<ObservedProgram::Watcher>& values, ThreadPool& pool) {
     const Bytes widened = content.type.dtype == DType::f32 ? Bytes() : converted(content, DType::f32);
     const std::span<const float> x = widened.null() ? content.as<float>() : widened.as<float>();
@@ -160,12 +160,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
     group_ranges[g] = range;
     masked[g] = 1;
   }
-  for (ValueId g : closed_groups(certain, plan)) group_ranges[g] = {};
-  for (const auto& [v, range] : certain) {
-    if (!plan.quantised[v] || plan.hidden[v]) continue;
-    include_certain(range, group_ranges[plan.group[v]]);
-    masked[plan.group[v]] = 1;
-  }
+  for (const ValueId g : include_certain(certain, plan, group_ranges)) masked[g] = 1;
   if (options.widen_steep) widen_steep_operands(graph, group_ranges, histograms, plan);
   say_saturated(graph, saturation, sink);
   if (sink) say_not_finite(graph, plan, saturation, sink);

@@ -25,13 +25,12 @@ std::optional<std::map<ValueId, ValueId>> same_groups(const Calibrated& before, 
                                                       const std::set<ValueId>& closed, const Successors& same) {
   std::map<ValueId, ValueId> found;
   std::map<ValueId, int> left;  // tensors of a group of before that were not met
-  const auto seen = [](const QuantisationPlan& p, ValueId v) { return p.quantised[v] && !p.hidden[v]; };
   for (ValueId v = 0; v < before.plan.group.size(); ++v)
-    if (seen(before.plan, v)) ++left[before.plan.group[v]];
+    if (before.plan.range_counts(v)) ++left[before.plan.group[v]];
   for (ValueId v = 0; v < plan.group.size(); ++v) {
-    if (!seen(plan, v) || closed.contains(plan.group[v])) continue;
+    if (!plan.range_counts(v) || closed.contains(plan.group[v])) continue;
     const ValueId was = same.value(v);
-    if (was == no_value || !seen(before.plan, was)) return std::nullopt;
+    if (was == no_value || !before.plan.range_counts(was)) return std::nullopt;
     const auto [group, fresh] = found.try_emplace(plan.group[v], before.plan.group[was]);
     if (group->second != before.plan.group[was]) return std::nullopt;
     --left[group->second];
@@ -64,10 +63,8 @@ std::optional<Calibrated> calibrated_with_parts(Calibrated before, Expanded prog
   const auto groups = same_groups(before, plan, closed, same);
   if (!groups || !carry_widths(before.plan, *groups, plan)) return std::nullopt;
 
-  std::map<ValueId, Range> certain;  // of closed groups
-  for (const auto& [v, range] : program.certain)
-    if (plan.quantised[v] && !plan.hidden[v] && closed.contains(plan.group[v]))
-      include_certain(range, certain[plan.group[v]]);
+  std::map<ValueId, Range> certain;  // all that there is to know of closed groups
+  include_certain(program.certain, plan, certain);
   std::vector<Range> ranges(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v) {
     if (!plan.quantised[v]) continue;

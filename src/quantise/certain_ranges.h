@@ -11,7 +11,8 @@ namespace tosaic {
 // Groups of which the samples say nothing: what they show beyond the certain range saturates.
 std::set<ValueId> closed_groups(const CertainRanges& certain, const QuantisationPlan& plan);
 
-// `seen`: the range that the samples show of the tensor's group, and of closed ones nothing.
-void include_certain(const CertainRange& certain, Range& seen);
+// `group_ranges`: what the samples show. Returns the groups of which something is certain.
+std::set<ValueId> include_certain(const CertainRanges& certain, const QuantisationPlan& plan,
+                                  std::map<ValueId, Range>& group_ranges);
 
 }  // namespace tosaic

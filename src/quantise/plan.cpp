@@ -36,7 +36,7 @@ class Groups {
 std::vector<double> largest_known(const QuantisationPlan& plan) {
   std::vector<double> largest(plan.group.size(), 0);
   for (ValueId v = 0; v < plan.group.size(); ++v)
-    if (plan.quantised[v] && !plan.hidden[v])
+    if (plan.range_counts(v))
       largest[plan.group[v]] =
           std::max({largest[plan.group[v]], std::fabs(plan.bounds[v].lowest), std::fabs(plan.bounds[v].highest)});
   return largest;

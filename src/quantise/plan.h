@@ -76,6 +76,7 @@ struct QuantisationPlan {
   std::vector<Form> forms;                 // per node: what was decided; empty: nothing was
   std::vector<Form> widths;                // per value, what was decided or follows from that; empty: nothing was
   std::vector<WidthChange> width_changes;  // between forms
+  bool range_counts(ValueId v) const { return quantised[v] && !hidden[v]; }  // in that of its group
   bool floating(std::size_t node) const { return node < forms.size() && forms[node] == Form::floating; }
   bool operator==(const QuantisationPlan&) const = default;
 };
