@@ -8,8 +8,7 @@ namespace tosaic {
 namespace {
 
 UnlikeRanges carried(const UnlikeRanges& before, const Graph& graph, const Successors& same) {
-  UnlikeRanges now{std::vector<char>(graph.nodes.size(), 0), std::vector<char>(graph.nodes.size(), 0),
-                   std::vector<char>(graph.values.size(), 0)};
+  UnlikeRanges now(graph);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
     if (const auto was = same.node(n)) {
       now.apart[n] = before.apart[*was];

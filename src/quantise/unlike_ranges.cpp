@@ -270,8 +270,7 @@ bool may_be_wide(const Graph& graph, ValueId tensor) {
 
 Result<UnlikeRanges> find_unlike_ranges(const Graph& graph, const std::vector<std::vector<Tensor>>& samples,
                                         const QuantiseOptions& options, const Sink& sink) {
-  UnlikeRanges unlike_ranges{std::vector<char>(graph.nodes.size(), 0), std::vector<char>(graph.nodes.size(), 0),
-                             std::vector<char>(graph.values.size(), 0)};
+  UnlikeRanges unlike_ranges(graph);
   std::vector<std::size_t> calls;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
     if (concatenates(graph.nodes[n]) || chooses(graph, graph.nodes[n]) ||

@@ -10,6 +10,9 @@
 namespace tosaic {
 
 struct UnlikeRanges {
+  UnlikeRanges() = default;
+  explicit UnlikeRanges(const Graph& graph)
+      : apart(graph.nodes.size(), 0), floats(graph.nodes.size(), 0), wide(graph.values.size(), 0) {}
   std::vector<char> apart;   // per node: its operands keep scales of their own
   std::vector<char> floats;  // per node: not quantised; its result only leaves the program, as floats
   std::vector<char> wide;    // per value: 16 bits, which hold the smaller operands, too
