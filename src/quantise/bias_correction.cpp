@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ops/op.h"
 #include "quantise/quantise_weight.h"
@@ -12,6 +13,12 @@ namespace tosaic {
 namespace {
 
 constexpr std::size_t weight_operand = 1, bias_operand = 2;
+
+// What its weight meets, where a bias could take back what that gives.
+std::optional<Window> corrected_window(const Graph& graph, const PlannedWeight& weight) {
+  const Node& node = graph.nodes[weight.node];
+  return takes_bias(graph, node, weight) ? window_of(graph, node) : std::nullopt;
+}
 
 }  // namespace
 
@@ -26,23 +33,18 @@ bool takes_bias(const Graph& graph, const Node& node, const PlannedWeight& weigh
 
 LayerMeans means_wanted(const Graph& graph, const QuantisationPlan& plan, std::size_t samples) {
   LayerMeans means(samples);
-  for (const PlannedWeight& planned : plan.weights) {
-    const Node& node = graph.nodes[planned.node];
-    if (!takes_bias(graph, node, planned)) continue;
-    if (const auto window = window_of(graph, node)) means.want(*window);
-  }
+  for (const PlannedWeight& planned : plan.weights)
+    if (const auto window = corrected_window(graph, planned)) means.want(*window);
   return means;
 }
 
 // Of one layer, E[(W - Wq) x] by channel; empty: it has none, or no bias could take it back.
 static std::vector<double> bias_shift(const Graph& graph, const PlannedWeight& planned, const LayerMeans& means,
                                       const QuantiseWeight& quantise_one) {
-  const Node& node = graph.nodes[planned.node];
-  if (!takes_bias(graph, node, planned)) return {};
-  const auto window = window_of(graph, node);
+  const auto window = corrected_window(graph, planned);
   const std::vector<double> x = window ? means.of(*window) : std::vector<double>();
   if (x.empty()) return {};
-  const ValueId w = node.inputs[weight_operand];
+  const ValueId w = graph.nodes[planned.node].inputs[weight_operand];
   const Tensor weight{graph[w].type, graph[w].constant};
   const Tensor quantised = quantise_one(w, weight, planned.axis, planned.four_bits ? DType::i4 : DType::i8);
   const Bytes floats = converted({weight.type, weight.data.data()}, DType::f32);
