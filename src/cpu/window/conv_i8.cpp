@@ -52,7 +52,7 @@ struct ConvI8 {
 
   // Patches [first, first + rows). Short runs are written sixteen elements at a time, over what comes next.
   // `channel`: the group's first.
-  template <bool wide>
+  template <bool wide, bool in_one_run>
   void gather(const std::int8_t* from, std::int64_t channel, std::int64_t first, std::int64_t rows,
               std::byte* to) const {
     using Element = std::conditional_t<wide, std::int16_t, std::uint8_t>;
@@ -63,7 +63,7 @@ struct ConvI8 {
     // x + 128 is x with its sign bit turned
     const std::uint64_t turned = kernel->offset == 0 ? 0 : 0x8080808080808080u;
     const auto convert = kernel->convert;
-    for_patches(
+    for_patches_of<in_one_run>(
         window, first, rows, row_bytes / static_cast<std::int64_t>(sizeof(Element)),
         [=](std::int64_t at, std::int64_t where, std::int64_t count) {
           if (count > 128 || at + count + 16 > end) {
@@ -74,10 +74,20 @@ struct ConvI8 {
         },
         [=](std::int64_t where, std::int64_t count) { std::fill_n(rows_of + where, count, padding); });
   }
+  // A function of its own, in which the compiler has registers for what each run asks for.
+  template <bool in_one_run>
+  [[gnu::noinline]] void gather_bytes(const std::int8_t* from, std::int64_t channel, std::int64_t first,
+                                      std::int64_t rows, std::byte* to) const {
+    gather<false, in_one_run>(from, channel, first, rows, to);
+  }
   RowsI8 patches(const std::int8_t* in, std::int64_t channel, std::int64_t first, std::int64_t rows,
                  std::byte* to) const {
     if (window.is_matrix() && groups.size() == 1) return rows_i8(*kernel, panels(), in + first * panels().k, rows, to);
-    kernel->a_bytes == 2 ? gather<true>(in, channel, first, rows, to) : gather<false>(in, channel, first, rows, to);
+    const bool wide = kernel->a_bytes == 2;
+    if (window.in_one_run())
+      wide ? gather<true, true>(in, channel, first, rows, to) : gather_bytes<true>(in, channel, first, rows, to);
+    else
+      wide ? gather<true, false>(in, channel, first, rows, to) : gather_bytes<false>(in, channel, first, rows, to);
     return {to, row_bytes};
   }
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {

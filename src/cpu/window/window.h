@@ -32,6 +32,8 @@ struct Window {
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   std::int64_t k() const { return taps() * channels; }
   std::int64_t groups() const { return channels > 0 ? pixel / channels : 1; }
+  // The pixels of a line of a patch are one run of elements: no other groups' channels stand between them.
+  bool in_one_run() const { return pixel == channels || kernel[2] == 1; }
   std::int64_t input_elements() const { return batch * in[0] * in[1] * in[2] * pixel; }
   // Every patch is one input position: the input itself is the matrix.
   bool is_matrix() const {
@@ -55,14 +57,14 @@ bool lie_as_patches(const Node& node);
 
 // Writes patches [first, first + rows) in order. copy(from, to, count): `count` input elements from element
 // `from` become elements `to`... of the patch matrix, whose rows are `row_stride` apart; fill(to, count): padding.
-// Both may write past their end what the next call overwrites.
+// Both may write past their end what the next call overwrites. `in_one_run`: as the window says.
 // (`w` is a copy: what they write could be a part of somebody else's.)
-template <class Copy, class Fill>
-void for_patches(const Window w, std::int64_t first, std::int64_t rows, std::int64_t row_stride, const Copy& copy,
-                 const Fill& fill) {
+template <bool in_one_run, class Copy, class Fill>
+void for_patches_of(const Window w, std::int64_t first, std::int64_t rows, std::int64_t row_stride, const Copy& copy,
+                    const Fill& fill) {
   const std::int64_t kd = w.kernel[0], kh = w.kernel[1], kw = w.kernel[2];
   const std::int64_t c = w.channels, pixel = w.pixel, run = kw * c, plane = w.in[1] * w.in[2] * pixel;
-  const bool neighbours = w.dilation[2] == 1 && w.spread[2] == 1, together = pixel == c || kw == 1;
+  const bool neighbours = w.dilation[2] == 1 && w.spread[2] == 1;
   std::vector<std::int64_t> lines(static_cast<std::size_t>(kd * kh));  // where those of a row of outputs begin, or -1
   const auto part = [&](std::int64_t line, std::int64_t x0, std::int64_t to) {  // of a patch at the edge, or with gaps
     for (std::int64_t x = 0; x < kw; ++x) {
@@ -80,8 +82,10 @@ void for_patches(const Window w, std::int64_t first, std::int64_t rows, std::int
     }
     const std::int64_t end = std::min(rows, r + w.out[2] - ox);
     const auto inside = [&](std::int64_t first_pixel, std::int64_t to) {
-      if (together) return copy(first_pixel, to, run);
-      for (std::int64_t x = 0; x < kw; ++x) copy(first_pixel + x * pixel, to + x * c, c);
+      if constexpr (in_one_run)
+        copy(first_pixel, to, run);
+      else
+        for (std::int64_t x = 0; x < kw; ++x) copy(first_pixel + x * pixel, to + x * c, c);
     };
     std::int64_t x0 = ox * w.stride[2] - w.before[2];
     for (; r < end; ++r, x0 += w.stride[2]) {
@@ -96,6 +100,13 @@ void for_patches(const Window w, std::int64_t first, std::int64_t rows, std::int
       }
     }
   }
+}
+
+template <class Copy, class Fill>
+void for_patches(const Window& w, std::int64_t first, std::int64_t rows, std::int64_t row_stride, const Copy& copy,
+                 const Fill& fill) {
+  w.in_one_run() ? for_patches_of<true>(w, first, rows, row_stride, copy, fill)
+                 : for_patches_of<false>(w, first, rows, row_stride, copy, fill);
 }
 
 }  // namespace tosaic::cpu
