@@ -40,18 +40,6 @@ struct ConvLines {
     return (output_lines - 1) * window.stride[1] + (window.kernel[1] - 1) * window.dilation[1] + 1;
   }
 
-  // The group's channels of all pixels of a line.
-  void copy_pixels(const float* line, float* to) const {
-    const std::int64_t own = window.channels, pixels = window.in[2];
-    if (own == window.pixel) {
-      std::memcpy(to, line, static_cast<std::size_t>(pixels * own) * sizeof(float));
-    } else if (own == 8) {  // as a size that the compiler knows
-      for (std::int64_t x = 0; x < pixels; ++x, line += window.pixel, to += 8) std::memcpy(to, line, 8 * sizeof(float));
-    } else {
-      for (std::int64_t x = 0; x < pixels; ++x, line += window.pixel, to += own) std::copy_n(line, own, to);
-    }
-  }
-
   // Input lines that output lines from `first` on read: of `image`, zeros beyond it.
   void copy_lines(const float* image, std::int64_t first, std::int64_t output_lines, float* to) const {
     const std::int64_t pitch = padded_line(), left = window.before[2] * window.channels,
@@ -63,7 +51,10 @@ struct ConvLines {
         continue;
       }
       std::fill_n(to, left, 0.0f);
-      copy_pixels(image + line * in_line(), to + left);
+      if (window.groups() == 1)
+        std::copy_n(image + line * in_line(), own, to + left);
+      else
+        join_runs(image + line * in_line(), window.pixel, window.channels, window.in[2], to + left);
       std::fill(to + left + own, to + pitch, 0.0f);
     }
   }

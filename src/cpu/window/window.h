@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "ops/definitions/tosa_op.h"
@@ -107,6 +109,22 @@ void for_patches(const Window& w, std::int64_t first, std::int64_t rows, std::in
                  const Fill& fill) {
   w.in_one_run() ? for_patches_of<true>(w, first, rows, row_stride, copy, fill)
                  : for_patches_of<false>(w, first, rows, row_stride, copy, fill);
+}
+
+// `count` runs that stand `pitch` apart become neighbours: runs of usual groups of channels with a size that the
+// compiler knows.
+template <class Element>
+void join_runs(const Element* from, std::int64_t pitch, std::int64_t run, std::int64_t count, Element* to) {
+  const auto copy = [&](auto size) {
+    for (std::int64_t i = 0; i < count; ++i)
+      std::memcpy(to + i * size, from + i * pitch, static_cast<std::size_t>(size) * sizeof(Element));
+  };
+  switch (run) {
+    case 4: return copy(std::integral_constant<std::int64_t, 4>());
+    case 8: return copy(std::integral_constant<std::int64_t, 8>());
+    case 16: return copy(std::integral_constant<std::int64_t, 16>());
+    default: return copy(run);
+  }
 }
 
 }  // namespace tosaic::cpu
