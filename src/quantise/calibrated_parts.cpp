@@ -19,7 +19,8 @@ UnlikeRanges carried(const UnlikeRanges& before, const Graph& graph, const Succe
   return now;
 }
 
-// The group of before that each group is, but for closed ones. nullopt: it has a tensor that is new, or lost one.
+// By group, but for closed ones: a tensor whose range counted in the group of before that it is. nullopt: one has a
+// tensor that is new, or lost one.
 std::optional<std::map<ValueId, ValueId>> same_groups(const Calibrated& before, const QuantisationPlan& plan,
                                                       const std::set<ValueId>& closed, const Successors& same) {
   std::map<ValueId, ValueId> found;
@@ -30,12 +31,13 @@ std::optional<std::map<ValueId, ValueId>> same_groups(const Calibrated& before, 
     if (!plan.range_counts(v) || closed.contains(plan.group[v])) continue;
     const ValueId was = same.value(v);
     if (was == no_value || !before.plan.range_counts(was)) return std::nullopt;
-    const auto [group, fresh] = found.try_emplace(plan.group[v], before.plan.group[was]);
-    if (group->second != before.plan.group[was]) return std::nullopt;
-    --left[group->second];
+    const auto [member, fresh] = found.try_emplace(plan.group[v], was);
+    const ValueId group = before.plan.group[was];
+    if (before.plan.group[member->second] != group) return std::nullopt;
+    --left[group];
   }
   for (const auto& [group, was] : found)
-    if (left[was] != 0) return std::nullopt;
+    if (left[before.plan.group[was]] != 0) return std::nullopt;
   return found;
 }
 
