@@ -2,10 +2,9 @@
 #include "plan/raise_definitions.h"
 
 #include <gtest/gtest.h>
-#include <algorithm>
 
-#include "ir/text.h"
 #include "ops/definitions/extension.h"
+#include "plan/raised.h"
 
 namespace tosaic::plan {
 namespace {
@@ -15,25 +14,14 @@ bool any(const Graph&, const Node&) { return true; }
 // The operators of what the graph becomes.
 std::string raised(const std::string& text, const std::vector<std::string>& observed = {},
                    const std::function<bool(const Graph&, const Node&)>& takes = any) {
-  auto graph = parse(text);
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : render(graph.error(), false));
-  if (!graph.ok()) return {};
-  std::vector<ValueId> seen;
-  for (ValueId v = 0; v < graph->values.size(); ++v)
-    if (std::ranges::find(observed, graph->values[v].name) != observed.end()) seen.push_back(v);
-  const bool changed = raise_definitions(*graph, takes, seen);
-  drop_dead(*graph);  // values that nothing makes any more
-  const Status verified = verify(*graph);
-  EXPECT_TRUE(verified.ok()) << print(*graph);
-  std::string operators;
-  for (const Node& node : graph->nodes) operators += (operators.empty() ? "" : " ") + std::string(node.op.text());
+  Graph graph = parsed(text);
+  const bool changed = raise_definitions(graph, takes, values_called(observed, graph));
+  drop_dead(graph);  // values that nothing makes any more
+  const Status verified = verify(graph);
+  EXPECT_TRUE(verified.ok()) << print(graph);
+  const std::string operators = operators_of(graph);
   EXPECT_EQ(changed, operators.find("tosaic.") != std::string::npos);
   return operators;
-}
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
 }
 
 const std::string softmax = R"(graph @g(%x: 2x3x8xf32) -> (%y) {
@@ -102,12 +90,11 @@ TEST(RaiseDefinitions, TwoMasksAreNoMask) {
 
 // The definition of tosaic.quantise_rows, then what reads its results.
 std::string quantised(const std::string& attributes, const std::string& readers = "") {
-  const auto graph = parse(
+  const Graph graph = parsed(
       "graph @g(%x: 2x3x8xf32) -> (%q, %r) {\n"
       "  %q: 2x3x8xi8, %s: 2x3x1xf32, %z: 2x3x1xf32 = tosaic.quantise_rows(%x) {" +
       attributes + "}\n" + readers + "  %r: 2x3x1xf32 = tosa.sub(%s, %z)\n}");
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : render(graph.error(), false));
-  const auto in_tosa = extension::in_tosa(*graph);
+  const auto in_tosa = extension::in_tosa(graph);
   EXPECT_TRUE(in_tosa.has_value());
   return print(*in_tosa, ConstantText::all);
 }
@@ -136,11 +123,10 @@ TEST(RaiseDefinitions, ResultsAreReadAfterTheLastNode) {
 
 // The definition of tosaic.attention.
 std::string attention(const std::string& inputs, const std::string& operands, const std::string& attributes) {
-  const auto graph =
-      parse("graph @g(%q: 6x4x5xf32, %k: 6x5x7xf32, %v: 6x7x3xf32" + inputs +
-            ") -> (%y) {\n  %y: 6x4x3xf32 = tosaic.attention(%q, %k, %v" + operands + ") {" + attributes + "}\n}");
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : render(graph.error(), false));
-  const auto in_tosa = extension::in_tosa(*graph);
+  const Graph graph =
+      parsed("graph @g(%q: 6x4x5xf32, %k: 6x5x7xf32, %v: 6x7x3xf32" + inputs +
+             ") -> (%y) {\n  %y: 6x4x3xf32 = tosaic.attention(%q, %k, %v" + operands + ") {" + attributes + "}\n}");
+  const auto in_tosa = extension::in_tosa(graph);
   EXPECT_TRUE(in_tosa.has_value());
   return print(*in_tosa, ConstantText::all);
 }

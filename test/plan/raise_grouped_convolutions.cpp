@@ -2,45 +2,29 @@
 #include "plan/raise_grouped_convolutions.h"
 
 #include <gtest/gtest.h>
-#include <algorithm>
 
-#include "ir/text.h"
 #include "ops/definitions/extension.h"
+#include "plan/raised.h"
 
 namespace tosaic::plan {
 namespace {
 
 // What the graph becomes; nullopt: it stays.
 std::optional<Graph> raised(const std::string& text, const std::vector<std::string>& observed = {}, bool takes = true) {
-  auto graph = parse(text);
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : render(graph.error(), false));
-  if (!graph.ok()) return std::nullopt;
-  std::vector<ValueId> seen;
-  for (ValueId v = 0; v < graph->values.size(); ++v)
-    if (std::ranges::find(observed, graph->values[v].name) != observed.end()) seen.push_back(v);
+  Graph graph = parsed(text);
   if (!raise_grouped_convolutions(
-          *graph, [&](const Graph&, const Node&) { return takes; }, seen))
+          graph, [&](const Graph&, const Node&) { return takes; }, values_called(observed, graph)))
     return std::nullopt;
-  drop_dead(*graph);  // values that nothing makes any more
-  const Status verified = verify(*graph);
-  EXPECT_TRUE(verified.ok()) << print(*graph);
-  for (const Node& node : graph->nodes)
-    EXPECT_TRUE(!extension::find(node.op) || !extension::verify_node(tosa::View(*graph, node))) << print(*graph);
-  const auto in_tosa = extension::in_tosa(*graph);
+  drop_dead(graph);  // values that nothing makes any more
+  const Status verified = verify(graph);
+  EXPECT_TRUE(verified.ok()) << print(graph);
+  for (const Node& node : graph.nodes)
+    EXPECT_TRUE(!extension::find(node.op) || !extension::verify_node(tosa::View(graph, node))) << print(graph);
+  const auto in_tosa = extension::in_tosa(graph);
   EXPECT_TRUE(in_tosa && tosa::verify_graph(*in_tosa, tosa::Spec::everything()).ok());
-  return *std::move(graph);
+  return graph;
 }
-std::string operators_of(const std::optional<Graph>& graph) {
-  std::string operators;
-  for (const Node& node : graph ? graph->nodes : std::vector<Node>())
-    operators += (operators.empty() ? "" : " ") + std::string(node.op.text());
-  return operators;
-}
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
+std::string operators_of(const std::optional<Graph>& graph) { return graph ? plan::operators_of(*graph) : ""; }
 
 const std::string floats = R"(graph @g(%x: 1x2x2x4xf32) -> (%y) {
   %none: 1xf32 = constant [0]
