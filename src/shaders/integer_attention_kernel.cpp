@@ -28,12 +28,12 @@ struct IntegerAttentionTile {
   std::uint32_t rows, keys, width, subgroups, across;
 
   constexpr std::uint32_t down() const { return rows / matrix_side; }
-  constexpr std::uint32_t beside() const { return subgroups / down(); }  // subgroups of the same rows
-  constexpr std::uint32_t teams() const { return beside() / across; }
+  constexpr std::uint32_t sharing_rows() const { return subgroups / down(); }  // subgroups of the same rows
+  constexpr std::uint32_t teams() const { return sharing_rows() / across; }
   constexpr std::uint32_t invocations() const { return subgroups * matrix_subgroup; }
   constexpr std::uint32_t lanes() const { return invocations() / rows; }  // invocations of a row
   // Matrices of a subgroup: of scores, of weights that it multiplies at a step, and of the result.
-  constexpr std::uint32_t own_scores() const { return keys / matrix_side / beside(); }
+  constexpr std::uint32_t own_scores() const { return keys / matrix_side / sharing_rows(); }
   constexpr std::uint32_t own_blocks() const { return keys / block / teams(); }
   constexpr std::uint32_t own_columns() const { return width / matrix_side / across; }
   // Eights of scores of a step that an invocation finishes.
@@ -60,11 +60,11 @@ constexpr IntegerAttentionTile tiles[] = {
 };
 
 constexpr bool fits(const IntegerAttentionTile& t) {
-  return t.own_scores() * t.beside() * matrix_side == t.keys && t.own_blocks() * t.teams() * block == t.keys &&
-         t.own_columns() * t.across * matrix_side == t.width && t.teams() * t.across == t.beside() &&
-         t.beside() * t.down() == t.subgroups && t.own_eights() * t.lanes() * eight == t.keys && t.lanes() % 4 == 0 &&
-         t.keys * t.width / unit % t.invocations() == 0 && t.width % block == 0 && t.invocations() <= 256 &&
-         2 * t.invocations() / 4 <= t.rows * t.sum_pitch();
+  return t.own_scores() * t.sharing_rows() * matrix_side == t.keys && t.own_blocks() * t.teams() * block == t.keys &&
+         t.own_columns() * t.across * matrix_side == t.width && t.teams() * t.across == t.sharing_rows() &&
+         t.sharing_rows() * t.down() == t.subgroups && t.own_eights() * t.lanes() * eight == t.keys &&
+         t.lanes() % 4 == 0 && t.keys * t.width / unit % t.invocations() == 0 && t.width % block == 0 &&
+         t.invocations() <= 256 && 2 * t.invocations() / 4 <= t.rows * t.sum_pitch();
 }
 static_assert(std::ranges::all_of(tiles, fits));
 
@@ -95,11 +95,11 @@ class GroupAttention {
         score_pitch_(tile.score_pitch(steps_ * tile.keys)),
         memory_(s.shared(Kind::integer, tile.shared(steps_ * tile.keys))),
         ones_(s) {
-    const Value subgroup = s.subgroup(), beside = s.integer(tile.beside()), across = s.integer(tile.across);
-    row_ = subgroup / beside;
-    beside_ = subgroup % beside;
-    team_ = beside_ / across;
-    column_ = beside_ % across;
+    const Value subgroup = s.subgroup(), sharing = s.integer(tile.sharing_rows()), across = s.integer(tile.across);
+    row_ = subgroup / sharing;
+    sharer_ = subgroup % sharing;
+    team_ = sharer_ / across;
+    column_ = sharer_ % across;
     line_ = s.local() / s.integer(tile.lanes());
     lane_ = s.local() % s.integer(tile.lanes());
     exists_ = place.first_row + line_ < place.own_rows;
@@ -221,9 +221,9 @@ class GroupAttention {
   // ---- scores
   void multiply_by_keys() {
     const std::uint32_t own = tile_.own_scores(), side = matrix_side * tile_.factor_pitch();
-    const Value keys_at = beside_ * (own * side);
+    const Value keys_at = sharer_ * (own * side);
     const Value to =
-        row_ * (matrix_side * tile_.sum_pitch()) + beside_ * (own * (matrix_side / 4)) + std::int64_t{tile_.sums_at()};
+        row_ * (matrix_side * tile_.sum_pitch()) + sharer_ * (own * (matrix_side / 4)) + std::int64_t{tile_.sums_at()};
     for (std::uint32_t c = 0; c < own; ++c) {
       Matrix sum = *begin_, columns = s_.zero_sum(MatrixOf::int8);
       for (std::uint32_t k = 0; k < queries_.size(); ++k) {
@@ -418,7 +418,7 @@ class GroupAttention {
   const std::uint32_t steps_, score_pitch_;
   const Shared memory_;
   const MatrixOnes ones_;
-  Value row_, beside_, team_, column_;  // of a subgroup
+  Value row_, sharer_, team_, column_;  // of a subgroup; sharer_: among those of the same rows
   Value line_, lane_;                   // of an invocation, among rows
   Value exists_, own_row_, steps_value_;
   ProductZeroPoints zero_points_;  // of the product at hand
