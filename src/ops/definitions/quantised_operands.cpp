@@ -34,7 +34,7 @@ tosa::Check check(const tosa::View& view, std::size_t values, std::size_t scales
 namespace {
 
 // Two values of 4 bits in a byte b = 16 h + l: h = floor(b / 16), and l - 8, as tidy packs them (pack_int4.cpp).
-ValueId halves(Definition& d, ValueId bytes, DType type, std::int64_t of) {
+ValueId unpacked(Definition& d, ValueId bytes, DType type, std::int64_t of) {
   const std::int64_t runs = d.type(bytes).shape.elements() * 2 / of;
   const ValueId both = d.cast(d.shaped(bytes, {runs, of / 2}), type);
   const ValueId scaled = d.mul(both, d.number(type, 2, 1.0 / 16));
@@ -55,7 +55,7 @@ ValueId as_floats(Definition& d, std::size_t values, std::size_t scales) {
                      k = d.type(bytes).shape.elements() * (of ? 2 : 1) / n;
   const bool columns = attrs.get_or(by_columns, false);
   const Shape grouped{n, groups, k / groups}, whole = columns ? Shape{k, n} : grouped;
-  ValueId v = of ? d.shaped(halves(d, bytes, scale.dtype, of), whole) : d.cast(d.shaped(bytes, whole), scale.dtype);
+  ValueId v = of ? d.shaped(unpacked(d, bytes, scale.dtype, of), whole) : d.cast(d.shaped(bytes, whole), scale.dtype);
   if (columns)
     v = d.call(tosa::op::transpose, {v}, {scale.dtype, {n, k}, {}}, {{"perms", std::vector<std::int64_t>{1, 0}}});
   return d.shaped(d.mul(d.shaped(v, grouped), d.shaped(by_group, {n, groups, 1})), {n, 1, 1, k});

@@ -12,7 +12,7 @@
 namespace tosaic::functions {
 namespace {
 
-constexpr int bits_a_step = 12;  // of a quotient: its products with the halves of a divisor do not round
+constexpr int bits_a_step = 12;  // of a quotient: its products with the two parts of a divisor do not round
 
 Val where(Val p, Val a, Val b) { return a.builder().select(p, a, b); }
 Val where(Val p, double a, Val b) { return where(p, b.builder().like(b, a), b); }

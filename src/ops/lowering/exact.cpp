@@ -27,11 +27,11 @@ double splitter(DType type) {
 }
 
 // x as the sum of two numbers whose products with others of their kind do not round; no low one where it is 0.
-struct HalfPrecision {
+struct TwoParts {
   Val high;
   std::optional<Val> low;
 };
-HalfPrecision halves(Val x) {
+TwoParts in_two_parts(Val x) {
   Builder& b = x.builder();
   Val scaled = b.mul(x, b.like(x, splitter(x.dtype())));
   Val high = b.sub(scaled, b.sub(scaled, x)), low = b.sub(x, high);
@@ -73,8 +73,8 @@ bool known(Val x, const std::function<bool(double)>& holds) {
 
 Product exact_product(Val a, Val c) {
   Builder& b = a.builder();
-  const auto [a_high, a_low] = halves(a);
-  const auto [c_high, c_low] = a.id() == c.id() ? HalfPrecision{a_high, a_low} : halves(c);
+  const auto [a_high, a_low] = in_two_parts(a);
+  const auto [c_high, c_low] = a.id() == c.id() ? TwoParts{a_high, a_low} : in_two_parts(c);
   Val product = b.mul(a, c);
   Val low = b.sub(b.mul(a_high, c_high), product);
   const auto add = [&](Val x, const std::optional<Val>& y) {
