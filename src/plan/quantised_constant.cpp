@@ -19,7 +19,7 @@ class Search {
 
   std::optional<QuantisedConstant> found(ValueId value) const {
     if (const Bytes* bytes = cast_bytes(skip_views(graph_, producer_, value))) return QuantisedConstant{*bytes};
-    return halves(skip_views(graph_, producer_, value));
+    return packed(skip_views(graph_, producer_, value));
   }
 
  private:
@@ -48,7 +48,7 @@ class Search {
     return mul && is_number(mul->inputs[1], number) ? mul->inputs[0] : no_value;
   }
   // concat(b - 16 h - 8, h) of h = floor(b / 16), along the last dim.
-  std::optional<QuantisedConstant> halves(ValueId v) const {
+  std::optional<QuantisedConstant> packed(ValueId v) const {
     const Node* both = made_by(tosa::op::concat, v, 2);
     const Shape& shape = graph_[v].type.shape;
     if (!both || both->attrs.get<std::int64_t>("axis") != shape.rank() - 1) return std::nullopt;
