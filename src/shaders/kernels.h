@@ -92,7 +92,7 @@ MadeList make_matrix_convolution(const Work&, const Node&, const Finish&);
 bool takes_matrix_matmul(const tosa::View& view);
 bool takes_int8_matrix_matmul(const tosa::View& view);
 MadeList make_matrix_matmul(const Work&, const Node&, const Finish&);
-// Of groups of whole quads of channels; of so many that tiles of products are worth more; also of halves and 8-bit
+// Of groups of whole quads of channels; of so many that tiles of products are worth more; also of f16 and 8-bit
 // integers by matrices.
 bool takes_wide_groups(const tosa::View& view);
 bool takes_wide_dot_groups(const tosa::View& view);

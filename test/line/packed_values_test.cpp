@@ -38,20 +38,20 @@ TEST(PackedValues, AreReadWhereTheyLie) {
     const std::string name = layer.net.graph[layer.reals].name;
     Graph packed = layer.net.graph;
     pack_int4(packed);
-    const auto bytes = constant_of(layer.net.graph, name), halves = constant_of(packed, name);
-    ASSERT_TRUE(bytes && halves);
+    const auto bytes = constant_of(layer.net.graph, name), pairs = constant_of(packed, name);
+    ASSERT_TRUE(bytes && pairs);
     EXPECT_EQ(bytes->run, 0);
-    EXPECT_EQ(halves->run, group);
-    EXPECT_TRUE(bytes->fits_four_bits() && halves->fits_four_bits());
-    ASSERT_EQ(bytes->size(), halves->size());
-    EXPECT_EQ(halves->bytes.size() * 2, bytes->bytes.size());
+    EXPECT_EQ(pairs->run, group);
+    EXPECT_TRUE(bytes->fits_four_bits() && pairs->fits_four_bits());
+    ASSERT_EQ(bytes->size(), pairs->size());
+    EXPECT_EQ(pairs->bytes.size() * 2, bytes->bytes.size());
     std::mt19937 random(2);
     for (int i = 0; i < 200; ++i) {
       const auto first = static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(bytes->size()));
       const auto count = static_cast<std::size_t>(1 + random() % 300);
       std::vector<std::int8_t> a(std::min(count, static_cast<std::size_t>(bytes->size() - first))), b(a.size());
       bytes->read(first, a);
-      halves->read(first, b);
+      pairs->read(first, b);
       EXPECT_EQ(a, b) << first;
     }
   }

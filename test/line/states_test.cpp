@@ -173,7 +173,7 @@ void expect_branches(const Graph& g, const std::string& type, const std::string&
 TEST(ControlFlow, passes_between_delegates) {
   for (const bool integer : {false, true})
     for (const std::string type : {"f32", "f16"}) {
-      if (!integer && type == "f16") continue;  // halves are widened for integers only
+      if (!integer && type == "f16") continue;  // f16 is widened for integers only
       SCOPED_TRACE(type);
       const Passed p = passed(graph_of(of_dtype(std::string(branches), type)), integer);
       if (integer)

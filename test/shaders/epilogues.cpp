@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A seeded search for what kernels and the elementwise nodes computed with them do to each other: every kernel that
 // there is (the rows of shaders/kernels.cpp), shapes by class (1, 2, 3, odd, whole quads, more), results seen in other
-// shapes before and between the nodes after them; f32, f32 kept in halves, and quantised values; on every tier,
+// shapes before and between the nodes after them; f32, f32 kept in f16, and quantised values; on every tier,
 // computed here and by the device, against the interpreter. TOSAIC_TAIL_SEEDS=100 looks at so many programs of each
 // kernel's operator instead of a few, from TOSAIC_TAIL_SEED on.
 #include <set>
@@ -24,16 +24,13 @@ std::uint32_t number_of(const char* variable, std::uint32_t otherwise) {
   return given ? static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10)) : otherwise;
 }
 
-enum class Mode : std::uint8_t { floats, halves, quantised };
-constexpr const char* names[] = {"f32", "f32 in halves", "i8"};
+enum class Mode : std::uint8_t { floats, f16, quantised };
+constexpr const char* names[] = {"f32", "f32 in f16", "i8"};
 
 class Search {
  public:
   Search(std::uint32_t seed, Mode mode)
-      : net(seed),
-        real(mode != Mode::quantised),
-        type(real ? DType::f32 : DType::i8),
-        in_halves_(mode == Mode::halves) {}
+      : net(seed), real(mode != Mode::quantised), type(real ? DType::f32 : DType::i8), in_f16_(mode == Mode::f16) {}
 
   Net net;
   const bool real;
@@ -52,10 +49,10 @@ class Search {
       default: return integer(17, 35);
     }
   }
-  // Where floats are kept in halves, some that are computed: a program's inputs stay what they are.
+  // Where floats are kept in f16, some that are computed: a program's inputs stay what they are.
   ValueId input(const Shape& shape) {
     const ValueId x = given(shape);
-    return in_halves_ && integer(0, 3) ? net.node("tanh", {x}) : x;
+    return in_f16_ && integer(0, 3) ? net.node("tanh", {x}) : x;
   }
   ValueId given(Shape shape) { return net.input(type, std::move(shape), real ? -1 : -128, real ? 1 : 127); }
   // Rows of products, of which few are another kernel's.
@@ -77,7 +74,7 @@ class Search {
   }
 
  private:
-  const bool in_halves_;
+  const bool in_f16_;
 
   ValueId seen_otherwise(ValueId v) {
     std::int64_t rest = net.graph[v].type.shape.elements();
@@ -301,7 +298,7 @@ ValueId reduced(Search& s, std::string_view op) {
 
 ValueId make_argmax(Search& s) {
   const std::int64_t rank = s.integer(1, 4);
-  const ValueId x = s.given(any_shape(s, rank));  // halves are alike too often
+  const ValueId x = s.given(any_shape(s, rank));  // values of f16 are alike too often
   return s.net.node("argmax", {x}, {{"axis", s.integer(0, rank - 1)}, {"nan_mode", std::string("propagate")}});
 }
 
@@ -392,8 +389,7 @@ constexpr Maker makers[] = {
 
 // Rows that would be asked first for a node of the program.
 void note_rows(const Graph& given, Mode mode, std::set<const KernelRow*>& seen) {
-  const Graph ready = shaders::prepared(given),
-              graph = mode == Mode::halves ? shaders::in_half_precision(ready) : ready;
+  const Graph ready = shaders::prepared(given), graph = mode == Mode::f16 ? shaders::in_half_precision(ready) : ready;
   for (const Node& node : graph.nodes)
     for (const vulkan_program::TierId tier : every_tier())
       for (const KernelRow& row : shaders::kernel_rows(node)) {
@@ -409,7 +405,7 @@ TEST(Epilogues, OfEveryKernel) {
   const std::uint32_t count = number_of("TOSAIC_TAIL_SEEDS", 3), first = number_of("TOSAIC_TAIL_SEED", 1);
   std::set<const KernelRow*> seen;
   for (const Maker& maker : makers)
-    for (const Mode mode : {Mode::floats, Mode::halves, Mode::quantised})
+    for (const Mode mode : {Mode::floats, Mode::f16, Mode::quantised})
       for (std::uint32_t seed = first; seed < first + count; ++seed) {
         Search s(1000 * static_cast<std::uint32_t>(&maker - makers) + seed, mode);
         const ValueId made = maker.make(s);
@@ -420,9 +416,9 @@ TEST(Epilogues, OfEveryKernel) {
         const Status right = tosa::verify_graph(s.net.graph, tosa::Spec::everything());
         ASSERT_TRUE(right.ok()) << render(right.error(), false);
         note_rows(s.net.graph, mode, seen);
-        const bool halves = mode == Mode::halves;
-        const double loose = halves ? 2e-2 : 1e-4;
-        expect_of_every_tier(s.net, {loose, loose}, what, halves ? Precision::fp16 : Precision::fp32);
+        const bool f16 = mode == Mode::f16;
+        const double loose = f16 ? 2e-2 : 1e-4;
+        expect_of_every_tier(s.net, {loose, loose}, what, f16 ? Precision::fp16 : Precision::fp32);
         if (HasFailure()) {
           ADD_FAILURE() << print(s.net.graph);
           return;

@@ -63,14 +63,14 @@ TEST(GroupedConvolution, OfFloats) {
     }
 }
 
-// In halves from one layer to the next.
-TEST(GroupedConvolution, OfHalves) {
+// In half precision from one layer to the next.
+TEST(GroupedConvolution, OfHalfPrecision) {
   Net net(35);
   ValueId v = net.node("tanh", {net.input(DType::f32, {1, 9, 8, 32}, -1, 1)});
   for (const ChannelGroups& shape : {ChannelGroups{1, 9, 8, 4, 8, 16}, ChannelGroups{1, 9, 8, 2, 32, 32}})
     v = net.node("tanh", {convolved_groups(net, shape, v)});
   net.output(v);
-  expect_of_every_tier(net, {2e-2, 2e-2}, "halves", shaders::Precision::fp16);
+  expect_of_every_tier(net, {2e-2, 2e-2}, "half precision", shaders::Precision::fp16);
   Net stored(36);
   const ChannelGroups shape{1, 9, 8, 4, 8, 16};
   stored.output(convolved_groups(stored, shape, image_of_groups(stored, shape, DType::f16)));
@@ -115,10 +115,10 @@ TEST(GroupedConvolution, OfWideGroups) {
   for (const bool matrices : {true, false}) {
     const ChannelGroups& shape = matrices ? wide : narrow;
     SCOPED_TRACE(shape.text());
-    Net halves(39), integers(40);
-    const ValueId x = halves.node("tanh", {image_of_groups(halves, shape, DType::f32)});
-    halves.output(halves.node("tanh", {convolved_groups(halves, shape, x)}));
-    expect_matrices(halves, TierId::coopmat, {2e-2, 2e-2}, matrices, shaders::Precision::fp16);
+    Net floats(39), integers(40);
+    const ValueId x = floats.node("tanh", {image_of_groups(floats, shape, DType::f32)});
+    floats.output(floats.node("tanh", {convolved_groups(floats, shape, x)}));
+    expect_matrices(floats, TierId::coopmat, {2e-2, 2e-2}, matrices, shaders::Precision::fp16);
     integers.output(integers.rescale(convolved_groups(integers, shape, image_of_groups(integers, shape, DType::i8)),
                                      DType::i8, 38, 44, true));
     expect_matrices(integers, TierId::coopmat_int8, {}, matrices);

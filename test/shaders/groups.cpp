@@ -224,7 +224,7 @@ TEST(HalfPrecision, AreHowValuesAreKept) {
   net.output(net.node("tanh", {together}));
   net.output(net.node("reshape", {a, net.shape({16, 70})}));
   net.output(net.node("concat", {c, c}, {{"axis", std::int64_t{0}}}));
-  expect_on_device(net, {4e-3, 4e-3}, "halves", shaders::Precision::fp16);
+  expect_on_device(net, {4e-3, 4e-3}, "half precision", shaders::Precision::fp16);
   // What is between dispatches has half the size.
   const auto bytes = [&](shaders::Precision p) {
     return compiled(net.graph, every_tier(), p).tiers[0].activation_bytes;

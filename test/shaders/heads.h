@@ -40,7 +40,7 @@ inline ValueId softmax_of_integers(Net& net, ValueId x) {
 
 struct Heads {
   std::int64_t places, count, width;
-  double most = 3;    // queries, keys and values are whole numbers between -most and most, which halves keep
+  double most = 3;    // queries, keys and values are whole numbers between -most and most, which f16 keeps
   double factor = 1;  // of queries
   std::function<ValueId(Net& net, ValueId scores)> mask = {};
   const char* end = "sigmoid";

@@ -232,7 +232,7 @@ TEST_F(Int8Gemm, ByColumns) {
 }
 
 // Activations are kept in 16 bits, scales of rows are not: those of these rows are below what 16 bits hold.
-TEST_F(Int8Gemm, InHalves) {
+TEST_F(Int8Gemm, InHalfPrecision) {
   for (const std::int64_t rows : {2, 33}) {
     Net net(12);
     const Quantised x = quantised(net, net.input(DType::f32, {rows, 64}, -1e-6, 2e-6));

@@ -80,7 +80,7 @@ TEST(Matrices, OfFloatsOnlyWhereAskedFor) {
 TEST(Matrices, DepthwiseBehindPlain) { expect_behind_plain(coopmat[0], DType::f16, {20, 8, 72}, {2e-2, 5e-3}); }
 
 // An input of f32 that is kept in 16 bits is read as it is, from where its channels lie apart.
-TEST(Matrices, ImagesOfFloatsInHalves) {
+TEST(Matrices, ImagesOfFloatsInHalfPrecision) {
   Net net(3);
   const ValueId x = net.input(DType::f32, {2, 3, 9, 11}, -1, 1),
                 last = net.node("transpose", {x}, {{"perms", Sizes{0, 2, 3, 1}}});

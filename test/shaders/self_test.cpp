@@ -146,8 +146,8 @@ TEST(ShaderProgram, KnowsWhatOurShadersAreWrittenIn) {
     }
 }
 
-// The check's numbers must be numbers: half of all negative integers of 32 bits are none as two halves.
-TEST(ShaderProgram, KnowsHalvesInWords) {
+// The check's numbers must be numbers: half of all negative integers of 32 bits are none as two of f16.
+TEST(ShaderProgram, KnowsF16InWords) {
   const vulkan_program::TierId tier = vulkan_program::TierId::coopmat;
   std::size_t seen = 0;
   for (const auto& [name, net] : nets()) {
