@@ -16,6 +16,7 @@ class CompileOptions(TypedDict, total=False):
     observer: Literal['histogram', 'minmax'] | None
     effort: Literal['fast', 'default', 'best'] | None
     bias_correction: bool | None
+    equalization: bool | None
     rounding: Literal['auto', 'nearest', 'least-squares'] | None
     widen_steep: bool | None
     weights: Literal['per-channel', 'per-tensor', 'int4', 'int8'] | None

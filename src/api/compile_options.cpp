@@ -69,6 +69,14 @@ std::vector<GeneralOption> options_of_integers() {
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.bias_correction = from.flag(name);
        }},
+      {{.name = "equalization",
+        .kind = Kind::flag,
+        .default_value = "true",
+        .sentence = "leave channels as large as they are; else small ones of int8 tensors are made larger, where the "
+                    "weights of those that read them can take that back"},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantise.equalisation = from.flag(name);
+       }},
       {{.name = "rounding",
         .kind = Kind::text,
         .default_value = "auto",
@@ -303,8 +311,10 @@ Status settle_weights(CompileOptions& to) {
 // What the user leaves open, where little effort is asked for.
 Options with_effort(Options said) {
   if (said.text("effort") != "fast") return said;
-  for (const auto& [name, value] :
-       {std::pair("observer", "minmax"), {"bias-correction", "false"}, {"rounding", "nearest"}})
+  for (const auto& [name, value] : {std::pair("observer", "minmax"),
+                                    {"bias-correction", "false"},
+                                    {"equalization", "false"},
+                                    {"rounding", "nearest"}})
     if (!said.has(name)) said.set(name, value);
   return said;
 }

@@ -14,6 +14,7 @@
 #include "quantise/calibrated_on_samples.h"
 #include "quantise/calibrated_parts.h"
 #include "quantise/calibration.h"
+#include "quantise/equalisation.h"
 #include "quantise/large_pools.h"
 #include "quantise/norms_anew.h"
 #include "quantise/quantise_weight.h"
@@ -250,6 +251,7 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
   KnownBounds bounds;
   const Rewrites& rewrite = options.rewrite;
   TOSAIC_CHECK(rewrite("expand_composites", graph, expand_composites, inner, bounds, whole));
+  TOSAIC_CHECK(rewrite("equalise", graph, equalise, inner, samples, options));
   CertainRanges certain;
   rewrite("average_with_ranges", graph, average_with_ranges, inner, options);
   rewrite("hold_sums_of_shares", graph, hold_sums_of_shares, inner, certain, options);

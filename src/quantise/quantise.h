@@ -33,6 +33,8 @@ struct QuantiseOptions {
   Observer observer = Observer::histogram;
   bool per_channel = true;      // weights: one scale per output channel
   bool bias_correction = true;  // biases take back what rounded weights add to the mean (quantise/bias_correction.h)
+  bool equalisation =
+      true;  // small channels are made larger, where weights can take that back (quantise/equalisation.h)
   Rounding rounding = Rounding::by_width;  // of weights
   bool four_bits =
       false;  // the model's own weights in quantised values from -7 to 7; else, and what composites bring, in 8

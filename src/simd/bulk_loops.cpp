@@ -173,6 +173,25 @@ void add(const float* x, std::size_t n, double* sums) {
   for (; i < n; ++i) sums[i] += x[i];
 }
 
+void measure(const float* x, std::size_t n, float* lowest, float* highest, double* squares) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto v = hn::LoadU(narrow, x + i);
+    hn::StoreU(hn::Min(hn::LoadU(narrow, lowest + i), v), narrow, lowest + i);
+    hn::StoreU(hn::Max(hn::LoadU(narrow, highest + i), v), narrow, highest + i);
+    const auto wide = hn::PromoteTo(d, v);
+    hn::StoreU(hn::Add(hn::LoadU(d, squares + i), hn::Mul(wide, wide)), d, squares + i);
+  }
+  for (; i < n; ++i) {
+    lowest[i] = std::min(lowest[i], x[i]);
+    highest[i] = std::max(highest[i], x[i]);
+    squares[i] += static_cast<double>(x[i]) * x[i];
+  }
+}
+
 double lost(const float* w, const std::int8_t* values, std::size_t n, double scale, const double* x) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> narrow;
@@ -195,8 +214,8 @@ double lost(const float* w, const std::int8_t* values, std::size_t n, double sca
 }  // namespace
 
 const BulkLoops& bulk_loops_here() {
-  static const BulkLoops here{&extremes,  &magnitudes, &encode, &coding_errors, &four_bit_scales,
-                              &four_bits, &bins,       &scale,  &add,           &lost};
+  static const BulkLoops here{&extremes, &magnitudes, &encode,  &coding_errors, &four_bit_scales, &four_bits, &bins,
+                              &scale,    &add,        &measure, &lost};
   return here;
 }
 

@@ -39,6 +39,8 @@ struct BulkLoops {
   void (*scale)(const float* x, std::size_t n, double factor, float* to);
   // sums += x.
   void (*add)(const float* x, std::size_t n, double* sums);
+  // lowest = min(lowest, x), highest = max(highest, x), squares += x^2, computed in double.
+  void (*measure)(const float* x, std::size_t n, float* lowest, float* highest, double* squares);
   // The sum of (w - value * scale) * x, computed in double.
   double (*lost)(const float* w, const std::int8_t* values, std::size_t n, double scale, const double* x);
 };

@@ -164,6 +164,23 @@ TEST(BulkLoops, SumsAreThoseOfDoubles) {
   });
 }
 
+TEST(BulkLoops, MeasuresColumns) {
+  everywhere([](const std::vector<float>& x) {
+    std::vector<float> lowest(x.size(), -0.25f), highest(x.size(), 0.25f);
+    std::vector<double> squares(x.size(), 0.5);
+    simd::bulk_loops().measure(x.data(), x.size(), lowest.data(), highest.data(), squares.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (!std::isfinite(x[i])) {
+        EXPECT_FALSE(std::isfinite(squares[i]));
+        continue;
+      }
+      EXPECT_EQ(lowest[i], std::min(-0.25f, x[i]));
+      EXPECT_EQ(highest[i], std::max(0.25f, x[i]));
+      EXPECT_EQ(squares[i], 0.5 + static_cast<double>(x[i]) * x[i]);
+    }
+  });
+}
+
 TEST(BulkLoops, WhatRoundingLosesOfProducts) {
   everywhere([](const std::vector<float>& weights) {
     std::vector<std::int8_t> values(weights.size());

@@ -161,10 +161,10 @@ def test_best_effort_tries_what_helps():
     assert by_user.pte == compiled["usual"].pte
 
 
-def test_little_effort_is_three_options(net):
+def test_little_effort_is_four_options(net):
     model, samples = net
     fast = tosaic.compile(model, samples[0], calibration=samples, effort="fast")
-    options = {"observer": "minmax", "bias_correction": False, "rounding": "nearest"}
+    options = {"observer": "minmax", "bias_correction": False, "equalization": False, "rounding": "nearest"}
     assert fast.pte == tosaic.compile(model, samples[0], calibration=samples, **options).pte
     observed = tosaic.compile(model, samples[0], calibration=samples, effort="fast", observer="histogram")
     assert observed.pte == tosaic.compile(model, samples[0], calibration=samples, **{**options, "observer": "histogram"}).pte

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantise/channel_factors.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "ir/tosa_operators.h"
+#include "ops/definitions/tosa_op.h"
+
+namespace tosaic {
+namespace {
+
+using Channels = std::optional<ChannelFactors>;
+
+// One TOSA node, whose operands' factors are known.
+class Spread {
+ public:
+  Spread(const Graph& graph, const Node& node, const FactorsOfValues& of, Factors& factors)
+      : graph_(graph), node_(node), of_(of), factors_(factors) {}
+
+  // Of the result. Operands' factors that it cannot have are made 1.
+  Channels result() {
+    if (std::ranges::none_of(node_.inputs, [&](ValueId v) { return v != no_value && varies(of_[v], factors_); }))
+      return {};
+    bool possible = false;
+    Channels found = of_result(possible);
+    if (possible) return found;
+    for (ValueId v : node_.inputs)
+      if (v != no_value) make_one(of_[v], factors_);
+    return {};
+  }
+
+ private:
+  Channels operand(std::size_t i) const {
+    const Channels& channels = of_[node_.inputs[i]];
+    return varies(channels, factors_) ? channels : Channels();
+  }
+  const Shape& shape(std::size_t i) const { return graph_[node_.inputs[i]].type.shape; }
+  const Shape& result_shape() const { return graph_[node_.outputs[0]].type.shape; }
+  std::span<const std::int64_t> integers(std::size_t i) const {
+    return graph_[node_.inputs[i]].constant.as<std::int64_t>();
+  }
+  // The elements of a constant of floats that are all one number.
+  std::optional<float> number(std::size_t i) const {
+    const Value& v = graph_[node_.inputs[i]];
+    if (!v.is_constant() || v.type.dtype != DType::f32) return {};
+    const auto x = v.constant.as<float>();
+    if (x.empty() || std::ranges::any_of(x, [&](float e) { return e != x[0]; })) return {};
+    return x[0];
+  }
+
+  Channels of_result(bool& possible) {
+    namespace op = tosa::op;
+    const Operator what = node_.op;
+    if (what == op::mul) return product(possible);
+    if (what == op::add || what == op::sub || what == op::maximum || what == op::minimum)
+      return alike({0, 1}, possible);
+    if (what == op::select) return operand(0) ? Channels() : alike({1, 2}, possible);
+    if (what == op::concat) return concatenated(possible);
+    if (what == op::greater || what == op::greater_equal || what == op::equal) {
+      possible = number(0) == 0.0f || number(1) == 0.0f;  // a sign
+      return {};
+    }
+    if (!operand(0)) return {};
+    ChannelFactors c = *operand(0);
+    const auto at = static_cast<std::size_t>(c.dim);
+    possible = true;
+    if (what == op::identity || what == op::abs || what == op::negate) return c;
+    if (what == op::clamp && c.power > 0 && bounds_hold_zero()) return c;
+    if ((what == op::max_pool2d || what == op::avg_pool2d || what == op::resize) && c.dim == 3) return c;
+    if (what == op::reduce_sum || what == op::reduce_max || what == op::reduce_min || what == op::reverse) {
+      possible = node_.attrs.get<std::int64_t>("axis") != c.dim;
+      return c;
+    }
+    if (what == op::tile) {
+      possible = integers(1)[at] == 1;
+      return c;
+    }
+    if (what == op::transpose) {
+      const auto& perms = node_.attrs.get<std::vector<std::int64_t>>("perms");
+      c.dim = static_cast<int>(std::ranges::find(perms, c.dim) - perms.begin());
+      return c;
+    }
+    if (what == op::reshape) return reshaped(std::move(c), possible);
+    if (what == op::slice) {
+      const auto first = c.by_index.begin() + integers(1)[at];
+      c.by_index = std::vector(first, first + integers(2)[at]);
+      return c;
+    }
+    if (what == op::pad) {
+      possible = number(2) == 0.0f;
+      c.by_index.insert(c.by_index.begin(), static_cast<std::size_t>(integers(1)[2 * at]), Factors::one);
+      c.by_index.insert(c.by_index.end(), static_cast<std::size_t>(integers(1)[2 * at + 1]), Factors::one);
+      return c;
+    }
+    return raised(std::move(c), possible);
+  }
+
+  bool bounds_hold_zero() const {
+    const auto bound = [&](const char* name) { return std::get<double>(*node_.attrs.find(name)); };
+    return bound("min_val") <= 0 && bound("max_val") >= 0;
+  }
+
+  // x to a power.
+  Channels raised(ChannelFactors c, bool& possible) const {
+    double exponent = 0;
+    if (node_.op == tosa::op::reciprocal) exponent = -1;
+    if (node_.op == tosa::op::rsqrt) exponent = -0.5;
+    if (node_.op == tosa::op::pow) exponent = number(1).value_or(0);
+    const double power = c.power * exponent;
+    possible = power != 0 && power == std::trunc(power) && std::fabs(power) <= 4;
+    c.power = possible ? static_cast<int>(power) : c.power;
+    return c;
+  }
+
+  bool tied(const ChannelFactors& a, const ChannelFactors& b) {
+    if (a.dim != b.dim || a.by_index.size() != b.by_index.size()) return false;
+    for (std::size_t i = 0; i < a.by_index.size(); ++i) factors_.tie(a.by_index[i], b.by_index[i]);
+    return true;
+  }
+
+  // Both operands have the same factors, or one of them is zero.
+  Channels alike(std::array<std::size_t, 2> operands, bool& possible) {
+    Channels a = operand(operands[0]), b = operand(operands[1]);
+    if (a && b) {
+      possible = a->power == b->power && tied(*a, *b);
+      return a;
+    }
+    const Channels& c = a ? a : b;
+    possible = c && number(operands[a ? 1 : 0]) == 0.0f && spans_result(*c);
+    return c;
+  }
+
+  Channels product(bool& possible) {
+    Channels a = operand(0), b = operand(1);
+    if (a && b) {
+      possible = tied(*a, *b) && spans_result(*a);
+      a->power += b->power;
+      return a->power == 0 ? Channels() : a;
+    }
+    if (!a) std::swap(a, b);
+    possible = spans_result(*a);
+    return a;
+  }
+
+  // The result's dim has as many indices: no broadcast repeats them.
+  bool spans_result(const ChannelFactors& c) const {
+    return c.dim < result_shape().rank() && result_shape().size(c.dim) == static_cast<std::int64_t>(c.by_index.size());
+  }
+
+  Channels concatenated(bool& possible) {
+    const auto axis = static_cast<int>(node_.attrs.get<std::int64_t>("axis"));
+    std::size_t first = 0;
+    while (!operand(first)) ++first;
+    ChannelFactors all = *operand(first);
+    if (all.dim == axis) all.by_index.clear();
+    for (std::size_t i = 0; i < node_.inputs.size(); ++i) {
+      const Channels part = operand(i);
+      if (part && (part->dim != all.dim || part->power != all.power)) return {};
+      if (all.dim != axis) {
+        if (!part || !tied(all, *part)) return {};
+      } else if (part) {
+        all.by_index.insert(all.by_index.end(), part->by_index.begin(), part->by_index.end());
+      } else {
+        all.by_index.insert(all.by_index.end(), static_cast<std::size_t>(shape(i).size(axis)), Factors::one);
+      }
+    }
+    possible = true;
+    return all;
+  }
+
+  // The dim stays, alone or with others around it as one. Split, it is none.
+  Channels reshaped(ChannelFactors c, bool& possible) const {
+    const Shape &from = shape(0), &to = result_shape();
+    const auto count = static_cast<std::int64_t>(c.by_index.size());
+    std::int64_t outer = 1, inner = 1, before = 1;
+    for (int d = 0; d < from.rank(); ++d) (d < c.dim ? outer : inner) *= from.size(d);
+    inner /= count;
+    possible = false;
+    for (int d = 0; d < to.rank(); before *= to.size(d++)) {
+      std::int64_t after = 1;
+      for (int e = d + 1; e < to.rank(); ++e) after *= to.size(e);
+      if (outer % before != 0 || inner % after != 0) continue;
+      const std::int64_t repeats = outer / before, run = inner / after;
+      if (to.size(d) != repeats * count * run) continue;
+      std::vector<Factors::Id> by_index;
+      for (std::int64_t i = 0; i < to.size(d); ++i)
+        by_index.push_back(c.by_index[static_cast<std::size_t>(i / run % count)]);
+      possible = true;
+      return ChannelFactors{d, std::move(by_index), c.power};
+    }
+    return {};
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  const FactorsOfValues& of_;
+  Factors& factors_;
+};
+
+}  // namespace
+
+Factors::Id Factors::fresh() {
+  above_.push_back(static_cast<Id>(above_.size()));
+  return above_.back();
+}
+
+Factors::Id Factors::root(Id id) const {
+  while (above_[id] != id) id = above_[id];
+  return id;
+}
+
+void Factors::tie(Id a, Id b) {
+  a = root(a);
+  b = root(b);
+  above_[std::max(a, b)] = std::min(a, b);
+}
+
+bool varies(const std::optional<ChannelFactors>& channels, const Factors& factors) {
+  return channels && !std::ranges::all_of(channels->by_index, [&](Factors::Id id) { return factors.is_one(id); });
+}
+
+void make_one(const std::optional<ChannelFactors>& channels, Factors& factors) {
+  if (!channels) return;
+  for (const Factors::Id id : channels->by_index) factors.tie(id, Factors::one);
+}
+
+void spread_factors(const Graph& tosa, FactorsOfValues& of, Factors& factors) {
+  of.resize(tosa.values.size());
+  for (const Node& node : tosa.nodes) {
+    auto found = Spread(tosa, node, of, factors).result();
+    for (const ValueId y : node.outputs) of[y] = found;
+  }
+}
+
+}  // namespace tosaic
