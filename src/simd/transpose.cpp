@@ -93,6 +93,63 @@ void transpose(const std::uint32_t* from, std::int64_t from_pitch, std::uint32_t
   m.plain(whole_rows, rows, 0, columns);
 }
 
+template <class T>
+void interleave_of(const void* rows_of, std::int64_t pitch, void* result, std::int64_t rows, std::int64_t columns) {
+  const T* from = static_cast<const T*>(rows_of);
+  T* to = static_cast<T*>(result);
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto row = [&](std::int64_t i, std::int64_t j) HWY_ATTR { return hn::LoadU(d, from + i * pitch + j); };
+  std::int64_t j = 0;
+  for (; j + lanes <= columns; j += lanes) {
+    T* at = to + j * rows;
+    if (rows == 2)
+      hn::StoreInterleaved2(row(0, j), row(1, j), d, at);
+    else if (rows == 3)
+      hn::StoreInterleaved3(row(0, j), row(1, j), row(2, j), d, at);
+    else
+      hn::StoreInterleaved4(row(0, j), row(1, j), row(2, j), row(3, j), d, at);
+  }
+  for (; j < columns; ++j)
+    for (std::int64_t i = 0; i < rows; ++i) to[j * rows + i] = from[i * pitch + j];
+}
+
+template <class T>
+void separate_of(const void* columns_of, void* result, std::int64_t pitch, std::int64_t rows, std::int64_t columns) {
+  const T* from = static_cast<const T*>(columns_of);
+  T* to = static_cast<T*>(result);
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t j = 0;
+  for (; j + lanes <= columns; j += lanes) {
+    const T* at = from + j * rows;
+    hn::Vec<decltype(d)> v[4];
+    if (rows == 2)
+      hn::LoadInterleaved2(d, at, v[0], v[1]);
+    else if (rows == 3)
+      hn::LoadInterleaved3(d, at, v[0], v[1], v[2]);
+    else
+      hn::LoadInterleaved4(d, at, v[0], v[1], v[2], v[3]);
+    for (std::int64_t i = 0; i < rows; ++i) hn::StoreU(v[i], d, to + i * pitch + j);
+  }
+  for (; j < columns; ++j)
+    for (std::int64_t i = 0; i < rows; ++i) to[i * pitch + j] = from[j * rows + i];
+}
+
+void interleave(const void* from, std::int64_t from_pitch, void* to, std::int64_t rows, std::int64_t columns,
+                std::size_t element) {
+  if (element == 1) return interleave_of<std::uint8_t>(from, from_pitch, to, rows, columns);
+  if (element == 2) return interleave_of<std::uint16_t>(from, from_pitch, to, rows, columns);
+  interleave_of<std::uint32_t>(from, from_pitch, to, rows, columns);
+}
+
+void separate(const void* from, void* to, std::int64_t to_pitch, std::int64_t rows, std::int64_t columns,
+              std::size_t element) {
+  if (element == 1) return separate_of<std::uint8_t>(from, to, to_pitch, rows, columns);
+  if (element == 2) return separate_of<std::uint16_t>(from, to, to_pitch, rows, columns);
+  separate_of<std::uint32_t>(from, to, to_pitch, rows, columns);
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace tosaic::simd
@@ -105,6 +162,18 @@ HWY_EXPORT(transpose);
 void transpose_words(const std::uint32_t* from, std::int64_t from_pitch, std::uint32_t* to, std::int64_t to_pitch,
                      std::int64_t rows, std::int64_t columns) {
   HWY_DYNAMIC_DISPATCH(transpose)(from, from_pitch, to, to_pitch, rows, columns);
+}
+
+HWY_EXPORT(interleave);
+void interleave(const void* from, std::int64_t from_pitch, void* to, std::int64_t rows, std::int64_t columns,
+                std::size_t element) {
+  HWY_DYNAMIC_DISPATCH(interleave)(from, from_pitch, to, rows, columns, element);
+}
+
+HWY_EXPORT(separate);
+void separate(const void* from, void* to, std::int64_t to_pitch, std::int64_t rows, std::int64_t columns,
+              std::size_t element) {
+  HWY_DYNAMIC_DISPATCH(separate)(from, to, to_pitch, rows, columns, element);
 }
 
 }  // namespace tosaic::simd

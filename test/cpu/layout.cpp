@@ -132,6 +132,18 @@ TEST(Layout, TransposesOfEveryOrder) {
   expect_as_interpreted(large);
 }
 
+TEST(Layout, TransposesOfImages) {
+  for (DType type : {DType::i8, DType::i16, DType::f32})
+    for (const std::int64_t channels : {2, 3, 4, 5}) {
+      Net net;
+      const ValueId planes = net.input(type, {2, channels, 33, 67}, -100, 100),
+                    pixels = net.input(type, {2, 33, 67, channels}, -100, 100);
+      net.output(net.node("transpose", {planes}, {{"perms", Ints{0, 2, 3, 1}}}));
+      net.output(net.node("transpose", {pixels}, {{"perms", Ints{0, 3, 1, 2}}}));
+      expect_as_interpreted(net, {}, fmt::format("{} channels", channels), "layout");
+    }
+}
+
 TEST(Layout, SlicePadTileReverseConcat) {
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     Net net(seed);

@@ -80,6 +80,21 @@ void StridedCopy::simplify() {
   to_stride = std::move(t);
 }
 
+// to[j * to_pitch + i] = from[i * from_pitch + j] in vectors. False: not of these sizes.
+bool StridedCopy::transpose(const std::byte* from, std::int64_t from_pitch, std::byte* to, std::int64_t to_pitch,
+                            std::int64_t rows, std::int64_t columns) const {
+  if (element <= 4 && simd::is_few(rows) && to_pitch == rows)
+    simd::interleave(from, from_pitch, to, rows, columns, element);
+  else if (element <= 4 && simd::is_few(columns) && from_pitch == columns)
+    simd::separate(from, to, to_pitch, columns, rows, element);
+  else if (element == 4)
+    simd::transpose_words(reinterpret_cast<const std::uint32_t*>(from), from_pitch,
+                          reinterpret_cast<std::uint32_t*>(to), to_pitch, rows, columns);
+  else
+    return false;
+  return true;
+}
+
 void StridedCopy::plane(const std::byte* from, std::byte* to) const {
   const std::size_t last = dims.size() - 1;
   const std::int64_t rows = dims[last - 1], columns = dims[last];
@@ -90,13 +105,8 @@ void StridedCopy::plane(const std::byte* from, std::byte* to) const {
       std::memcpy(to + i * ti * e, from + i * fi * e, static_cast<std::size_t>(columns * e));
     return;
   }
-  const bool by_columns = fi == 1 && tj == 1;
-  if (element == 4 && (by_columns || (fj == 1 && ti == 1))) {
-    const auto* f = reinterpret_cast<const std::uint32_t*>(from);
-    auto* t = reinterpret_cast<std::uint32_t*>(to);
-    return by_columns ? simd::transpose_words(f, fj, t, ti, columns, rows)
-                      : simd::transpose_words(f, fi, t, tj, rows, columns);
-  }
+  if (fi == 1 && tj == 1 && transpose(from, fj, to, ti, columns, rows)) return;
+  if (fj == 1 && ti == 1 && transpose(from, fi, to, tj, rows, columns)) return;
   switch (element) {
     case 1: return blocks_of<std::uint8_t>(from, fi, fj, to, ti, tj, rows, columns);
     case 2: return blocks_of<std::uint16_t>(from, fi, fj, to, ti, tj, rows, columns);

@@ -21,6 +21,8 @@ struct StridedCopy {
 
  private:
   void run_outer(std::int64_t first, std::int64_t last, const std::byte* from, std::byte* to) const;
+  bool transpose(const std::byte* from, std::int64_t from_pitch, std::byte* to, std::int64_t to_pitch,
+                 std::int64_t rows, std::int64_t columns) const;
   void plane(const std::byte* from, std::byte* to) const;
 };
 
