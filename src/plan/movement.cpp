@@ -123,10 +123,10 @@ std::optional<MovementOf<Amount>> movement(const Graph& graph, const Node& node)
 
 }  // namespace
 
-bool Move::is_dense_part() const {
+bool Move::is_run() const {
   for (std::size_t d = 0; d < dims.size(); ++d)
     if (dims[d] != 1 && read.strides[d] != write.strides[d]) return false;
-  return read.offset == 0;
+  return true;
 }
 
 std::optional<Movement> movement_of(const Graph& graph, const Node& node) {

@@ -21,8 +21,10 @@ struct MoveOf<std::int64_t> {
   ValueId from = no_value;
   std::vector<std::int64_t> dims;  // of the walk
   Walk read, write;
+  // Elements that stand in a row do so in the operand and in the result.
+  bool is_run() const;
   // A dense operand that becomes a dense part of the result: it could be computed there.
-  bool is_dense_part() const;
+  bool is_dense_part() const { return is_run() && read.offset == 0; }
 };
 template <>
 struct MoveOf<Dim> {

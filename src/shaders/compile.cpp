@@ -127,7 +127,7 @@ class Assembly {
       std::uint32_t level = 0;
       for (ValueId v : step.reads)
         if (v != no_value) level = std::max(level, ready_at(v));
-      for (ValueId v : step.writes) ready_at(v) = level + 1;
+      for (ValueId v : step.writes) ready_at(v) = std::max(ready_at(v), level + 1);  // others may lie in it, too
       sorted.emplace_back(level, step);
     }
     std::ranges::stable_sort(sorted, {}, [](const auto& step) { return step.first; });
@@ -171,8 +171,10 @@ class Assembly {
     const std::uint64_t bytes = rounded_up(std::max<std::size_t>(largest_[v].type.storage_bytes(), 1), 4);
     switch (at.home) {
       case plan::Home::constant: return constants_.place(graph_[at.root].constant);
-      case plan::Home::input: return {Arena::io, false, View::buffer, program_.inputs[at.slot].offset, bytes};
-      case plan::Home::output: return {Arena::io, false, View::buffer, program_.outputs[at.slot].offset, bytes};
+      case plan::Home::input:
+        return {Arena::io, false, View::buffer, program_.inputs[at.slot].offset + at.offset, bytes};
+      case plan::Home::output:
+        return {Arena::io, false, View::buffer, program_.outputs[at.slot].offset + at.offset, bytes};
       default: return {Arena::activations, false, View::buffer, at.arena_offset, bytes};
     }
   }

@@ -118,11 +118,59 @@ class Planning {
       if (taken_[n] || !kernel_rows(node).empty()) continue;
       if (!read[node.outputs[0]])
         taken_[n] = plan::symbolic_movement_of(graph_, node).has_value();
-      else if (MadeList made = make_movement(work_, node)) {
+      else if (lies_elsewhere(node)) {
+        taken_[n] = true;
+        for (ValueId v : node.inputs)
+          if (v != no_value) read[v] = true;
+      } else if (MadeList made = make_movement(work_, node)) {
         add({n}, std::move(made));
         note(steps_.list.back());
       }
     }
+  }
+
+  // Is a movement no dispatch, as its result is a part of something, or what it moves is computed where it goes?
+  bool lies_elsewhere(const Node& node) {
+    const auto is_static = [&](ValueId v) { return v == no_value || graph_[v].type.shape.is_static(); };
+    if (uses_.visible[node.outputs[0]] || !is_static(node.outputs[0]) || !std::ranges::all_of(node.inputs, is_static))
+      return false;
+    const auto movement = plan::movement_of(graph_, node);
+    if (!movement || movement->fill != no_value) return false;
+    return node.op == tosa::op::concat ? take_parts(node, *movement)
+                                       : movement->moves.size() == 1 && take_part(node, movement->moves[0]);
+  }
+
+  // A SLICE that is a run of its operand's bytes.
+  bool take_part(const Node& node, const plan::Move& move) {
+    const ValueId result = node.outputs[0], whole = memory_of(move.from);
+    const auto offset = static_cast<std::size_t>(move.read.offset) * storage_size(graph_[result].type.dtype);
+    if (!move.is_run() || move.write.offset != 0 || offset % vulkan_program::alignment != 0) return false;
+    if (uses_.producer[whole] < 0 || graph_[whole].type.dtype != graph_[result].type.dtype) return false;
+    if (!work_.is_stored(whole) || lies_within(steps_.aliases, result)) return false;
+    steps_.aliases.push_back({result, move.from, offset});
+    return true;
+  }
+
+  // What a CONCAT joins is computed where it lies in the result, if nobody else says where any of it lies. Each part
+  // but the last is a whole number of quads: none is written beyond its end.
+  bool take_parts(const Node& node, const plan::Movement& movement) {
+    const ValueId result = node.outputs[0];
+    std::vector<plan::Alias> parts;
+    for (const plan::Move& move : movement.moves) {
+      const ValueId part = memory_of(move.from);
+      const auto offset = static_cast<std::size_t>(move.write.offset) * storage_size(graph_[result].type.dtype);
+      if (!move.is_dense_part() || offset % vulkan_program::alignment != 0) return false;
+      if (uses_.producer[part] < 0 || uses_.visible[part] || !work_.is_stored(part)) return false;
+      if (lies_within(parts, part) || lies_within(steps_.aliases, part)) return false;
+      if (graph_[part].type.dtype != graph_[result].type.dtype) return false;
+      parts.push_back({part, result, offset});
+    }
+    steps_.aliases.insert(steps_.aliases.end(), parts.begin(), parts.end());
+    return true;
+  }
+
+  static bool lies_within(const std::vector<plan::Alias>& aliases, ValueId v) {
+    return std::ranges::any_of(aliases, [&](const plan::Alias& a) { return a.alias == v; });
   }
 
   void take_attention(std::uint32_t n) {
@@ -202,12 +250,18 @@ class Planning {
   }
   // Every step reads what is given, constant or stored by another one: what nobody stores is memory of something else.
   Status reads_what_is_stored() const {
+    std::vector<ValueId> within(graph_.values.size(), no_value);
+    for (const plan::Alias& a : steps_.aliases) within[a.alias] = a.of;
+    const auto root = [&](ValueId v) {
+      while (within[v] != no_value) v = within[v];
+      return v;
+    };
     std::vector<bool> stored(graph_.values.size(), false);
     for (const Step& step : steps_.list)
-      for (ValueId v : step.writes) stored[memory_of(v)] = true;
+      for (ValueId v : step.writes) stored[root(v)] = true;
     for (const Step& step : steps_.list)
       for (ValueId v : step.reads)
-        if (const ValueId memory = memory_of(v); uses_.producer[memory] >= 0 && !stored[memory])
+        if (const ValueId memory = root(v); uses_.producer[memory] >= 0 && !stored[memory])
           return internal_error("a shader reads '" + graph_[v].name + "', which none stores");
     return {};
   }
