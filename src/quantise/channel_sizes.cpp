@@ -3,40 +3,41 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include "simd/bulk_loops.h"
 
 namespace tosaic {
 namespace {
 
-// Where a channel's elements stand, from its first.
-Ints positions_of(const Placed& x, std::size_t channel_dim) {
-  Ints all{0};
-  for (std::size_t d = 0; d < x.offsets.size(); ++d) {
-    if (d == channel_dim) continue;
-    Ints next;
-    next.reserve(all.size() * x.offsets[d].size());
-    for (const std::int64_t from : all)
-      for (const std::int64_t at : x.offsets[d]) next.push_back(from + at);
-    all = std::move(next);
-  }
-  return all;
-}
-
 struct Sums {
   explicit Sums(std::size_t channels) : lowest(channels), highest(channels), squares(channels) {}
   std::vector<float> lowest, highest;
   std::vector<double> squares;
-  void add(const float* x, std::size_t n, std::size_t channel) {
-    simd::bulk_loops().measure(x, n, lowest.data() + channel, highest.data() + channel, squares.data() + channel);
+  // An element of each channel, side by side.
+  void add(const float* x) {
+    simd::bulk_loops().measure(x, squares.size(), lowest.data(), highest.data(), squares.data());
+  }
+  // Elements of one.
+  void add(const float* x, std::span<const std::int64_t> positions, std::size_t channel) {
+    float low = lowest[channel], high = highest[channel];
+    double sum = squares[channel];
+    for (const std::int64_t p : positions) {
+      low = std::min(low, x[p]);
+      high = std::max(high, x[p]);
+      sum += static_cast<double>(x[p]) * x[p];
+    }
+    lowest[channel] = low, highest[channel] = high, squares[channel] = sum;
   }
 };
 
 }  // namespace
 
 void ChannelSizes::see(const Placed& x, int dim, ThreadPool& pool) {
-  const Ints& channels = x.offsets[static_cast<std::size_t>(dim)];
-  const Ints positions = positions_of(x, static_cast<std::size_t>(dim));
+  std::vector<Ints> around = x.offsets;
+  const Ints channels = std::exchange(around[static_cast<std::size_t>(dim)], {0});
+  const Ints positions = joined(around);  // of a channel's elements, from its first
   const auto count = static_cast<std::int64_t>(positions.size()), n = static_cast<std::int64_t>(channels.size());
   if (count == 0 || n == 0) return;
   const bool adjoin = channels.back() - channels.front() == n - 1 && std::ranges::is_sorted(channels);
@@ -44,14 +45,11 @@ void ChannelSizes::see(const Placed& x, int dim, ThreadPool& pool) {
   std::vector<Sums> found(static_cast<std::size_t>(parts), Sums(channels.size()));
   pool.run(parts, [&](std::int64_t part, int) {
     Sums& sums = found[static_cast<std::size_t>(part)];
-    for (std::int64_t p = count * part / parts; p < count * (part + 1) / parts; ++p) {
-      const float* at = x.x + positions[static_cast<std::size_t>(p)];
-      if (adjoin) {
-        sums.add(at + channels[0], channels.size(), 0);
-        continue;
-      }
-      for (std::size_t c = 0; c < channels.size(); ++c) sums.add(at + channels[c], 1, c);
-    }
+    const std::span its(positions.begin() + count * part / parts, positions.begin() + count * (part + 1) / parts);
+    if (adjoin)
+      for (const std::int64_t p : its) sums.add(x.x + channels[0] + p);
+    else
+      for (std::size_t c = 0; c < channels.size(); ++c) sums.add(x.x + channels[c], its, c);
   });
   Sums& all = found[0];
   for (std::size_t part = 1; part < found.size(); ++part)

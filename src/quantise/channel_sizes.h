@@ -14,7 +14,6 @@ class ChannelSizes {
   void see(const Placed& x, int dim, ThreadPool& pool);
   // Was anything seen, and all of it finite?
   bool known() const;
-  std::size_t channels() const { return squares_.size(); }
   // Of all channels; zero is always inside.
   double lowest() const;
   double highest() const;

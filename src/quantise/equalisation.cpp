@@ -104,13 +104,13 @@ class Equaliser {
   void limit(const ChannelFactors& channels, ValueId v) {
     if (channels.power <= 0) return;
     const ChannelSizes& sizes = of(v);
+    const double lowest = sizes.lowest(), highest = sizes.highest();
     const auto room = [](double end, double of_channel) {
       return of_channel == 0 ? std::numeric_limits<double>::infinity() : end / of_channel;
     };
     for (std::size_t i = 0; i < channels.by_index.size(); ++i) {
       double& limit = choice(channels.by_index[i]).limit;
-      const double up =
-          std::min(room(sizes.highest(), sizes.likely_highest(i)), room(sizes.lowest(), sizes.likely_lowest(i)));
+      const double up = std::min(room(highest, sizes.likely_highest(i)), room(lowest, sizes.likely_lowest(i)));
       limit = std::min(limit, std::pow(up, 1.0 / channels.power));
     }
   }

@@ -33,18 +33,6 @@ std::vector<Ints> dense(const Ints& sizes) {
   return offsets;
 }
 
-// The dims of `offsets` from `first` to `end` as one.
-Ints joined(const std::vector<Ints>& offsets, std::size_t first, std::size_t end) {
-  Ints all{0};
-  for (std::size_t d = first; d < end; ++d) {
-    Ints next;
-    for (const std::int64_t from : all)
-      for (const std::int64_t at : offsets[d]) next.push_back(from + at);
-    all = std::move(next);
-  }
-  return all;
-}
-
 // One dim as several. False: where one of their indices leads depends on the others.
 bool split(const Ints& all, std::span<const std::int64_t> sizes, std::vector<Ints>& offsets) {
   const std::size_t first = offsets.size();
@@ -55,7 +43,7 @@ bool split(const Ints& all, std::span<const std::int64_t> sizes, std::vector<Int
     for (std::int64_t i = 0; i < size; ++i)
       dim.push_back(all[static_cast<std::size_t>(i * stride)] - (offsets.size() - 1 == first ? 0 : all[0]));
   }
-  return joined(offsets, first, offsets.size()) == all;
+  return joined(std::span(offsets).subspan(first)) == all;
 }
 
 // Dims of `offsets` as dims of other sizes: those whose product is the same, from the left, belong together.
@@ -71,7 +59,8 @@ std::optional<std::vector<Ints>> reshaped(const std::vector<Ints>& offsets, cons
         have *= static_cast<std::int64_t>(offsets[d++].size());
       else
         wanted *= to[t++];
-    if (!split(joined(offsets, first_from, d), std::span(to).subspan(first, t - first), found)) return std::nullopt;
+    const Ints one = joined(std::span(offsets).subspan(first_from, d - first_from));
+    if (!split(one, std::span(to).subspan(first, t - first), found)) return std::nullopt;
   }
   return found;
 }
@@ -140,6 +129,18 @@ std::optional<Window> window_of(const Graph& graph, const Node& node) {
   window.output = Ints(to.sizes().begin(), to.sizes().begin() + static_cast<std::ptrdiff_t>(channel));
   window.output.insert(window.output.end(), to.sizes().end() - static_cast<std::ptrdiff_t>(dims), to.sizes().end());
   return window;
+}
+
+Ints joined(std::span<const Ints> offsets) {
+  Ints all{0};
+  for (const Ints& dim : offsets) {
+    Ints next;
+    next.reserve(all.size() * dim.size());
+    for (const std::int64_t from : all)
+      for (const std::int64_t at : dim) next.push_back(from + at);
+    all = std::move(next);
+  }
+  return all;
 }
 
 const Placed& Look::placed() const {

@@ -37,6 +37,9 @@ struct Placed {
   std::vector<Ints> offsets;
   Bytes copy = {};  // of elements that had to be moved
 };
+// Dims as one: what it has for each of its indices.
+Ints joined(std::span<const Ints> offsets);
+
 // One look at a tensor: elements of `type`, which `moves` bring to where they are to stand. Where that is, is found out
 // for the first who asks. All that it is made of outlives it.
 class Look {

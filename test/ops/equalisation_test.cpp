@@ -120,6 +120,19 @@ TEST_F(Equalisation, needs_eight_samples) {
   EXPECT_TRUE(changed);
 }
 
+TEST(ChannelSizes, are_the_same_wherever_channels_stand) {
+  const std::vector<float> last{1, -2, 3, 4, 5, -6}, first{1, 3, 5, -2, 4, -6};  // [3, 2] and [2, 3]
+  for (const Placed& x : {Placed{last.data(), {{0, 2, 4}, {0, 1}}}, Placed{first.data(), {{0, 1, 2}, {0, 3}}}}) {
+    ChannelSizes sizes;
+    sizes.see(x, 1, ThreadPool::shared(1));
+    EXPECT_TRUE(sizes.known());
+    EXPECT_EQ(sizes.lowest(), -6);
+    EXPECT_EQ(sizes.highest(), 5);
+    EXPECT_EQ(sizes.mean_square(0), 35 / 3.0);
+    EXPECT_EQ(sizes.mean_square(1), 56 / 3.0);
+  }
+}
+
 TEST_F(Equalisation, leaves_room_where_one_sample_is_far_from_the_others) {
   const Graph graph = program(two_layers);
   auto given = samples(graph);
