@@ -3,32 +3,27 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "ops/op.h"
 #include "quantise/quantise_weight.h"
 #include "simd/bulk_loops.h"
 
 namespace tosaic {
-namespace {
 
 constexpr std::size_t weight_operand = 1, bias_operand = 2;
 
-// What its weight meets, where a bias could take back what that gives.
-std::optional<Window> corrected_window(const Graph& graph, const PlannedWeight& weight) {
+bool takes_bias(const Graph& graph, const PlannedWeight& weight) {
   const Node& node = graph.nodes[weight.node];
-  return takes_bias(graph, node, weight) ? window_of(graph, node) : std::nullopt;
-}
-
-}  // namespace
-
-bool takes_bias(const Graph& graph, const Node& node, const PlannedWeight& weight) {
   const auto& arguments = find_aten(node.op).schema->arguments;
   if (weight.operand != weight_operand || arguments.size() <= bias_operand) return false;
   if (arguments[weight_operand].name != "weight" || arguments[bias_operand].name != "bias") return false;
   if (node.inputs[0] == no_value || graph[node.inputs[0]].is_constant()) return false;
   const ValueId bias = node.inputs.size() > bias_operand ? node.inputs[bias_operand] : no_value;
   return bias == no_value || graph[bias].is_constant();
+}
+
+std::optional<Window> corrected_window(const Graph& graph, const PlannedWeight& weight) {
+  return takes_bias(graph, weight) ? window_of(graph, graph.nodes[weight.node]) : std::nullopt;
 }
 
 LayerMeans means_wanted(const Graph& graph, const QuantisationPlan& plan, std::size_t samples) {

@@ -5,6 +5,7 @@
 // samples in place of those that batch norms hold.)
 #pragma once
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "quantise/layer_means.h"
@@ -13,7 +14,10 @@
 namespace tosaic {
 
 // A layer that can take a bias: convolutions and linear layers, whose operands the schema calls by these names.
-bool takes_bias(const Graph& graph, const Node& node, const PlannedWeight& weight);
+bool takes_bias(const Graph& graph, const PlannedWeight& weight);
+
+// What its weight meets, where a bias could take back what that gives.
+std::optional<Window> corrected_window(const Graph& graph, const PlannedWeight& weight);
 
 // What samples are to be asked for, for find_bias_shifts.
 LayerMeans means_wanted(const Graph& graph, const QuantisationPlan& plan, std::size_t samples);

@@ -35,15 +35,16 @@ class Finder {
   bool is_layer(std::size_t n) {
     const auto planned = planned_.find(n);
     if (planned == planned_.end()) return false;
+    auto window = corrected_window(graph_, *planned->second);
+    if (!window) return false;
     const Node& node = graph_.nodes[n];
-    if (!takes_bias(graph_, node, *planned->second)) return false;
-    auto window = window_of(graph_, node);
-    EqualisableLayer layer{
-        .planned = planned->second, .window = {}, .weight = node.inputs[1], .bias = no_value, .made = {}, .read = {}};
+    EqualisableLayer layer;
+    layer.planned = planned->second;
+    layer.window = *std::move(window);
+    layer.weight = node.inputs[1];
     if (node.inputs.size() > 2) layer.bias = node.inputs[2];
     const auto is_own = [&](ValueId v) { return readers_[v] == 1 && graph_[v].type.dtype == DType::f32; };
-    if (!window || !is_own(layer.weight) || (layer.bias != no_value && !is_own(layer.bias))) return false;
-    layer.window = *std::move(window);
+    if (!is_own(layer.weight) || (layer.bias != no_value && !is_own(layer.bias))) return false;
     const int dim = static_cast<int>(layer.window.channel());
     if (const auto& x = found_.of[layer.window.x]; varies(x, found_.factors)) {
       if (x->dim == dim && x->power == 1)

@@ -65,7 +65,7 @@ std::vector<RoundedLayer> layers_to_round(const Graph& graph, const Quantisation
     if (planned.matrix || planned.operand != 1 || !gets_quantised(graph.nodes[planned.node], plan)) continue;
     if (!planned.four_bits && options.rounding == Rounding::by_width) continue;
     layers.push_back({planned.node, planned.axis, planned.four_bits ? DType::i4 : DType::i8,
-                      options.bias_correction && takes_bias(graph, graph.nodes[planned.node], planned)});
+                      options.bias_correction && takes_bias(graph, planned)});
   }
   return layers;
 }
