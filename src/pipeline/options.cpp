@@ -35,7 +35,8 @@ QuantiseOptions how_to_quantise(const CompileOptions& options, const Graph& expo
   how.float_outputs = !options.quantised_io && !options.require_full_delegation;
   how.exported = exported_nodes(exported);
   how.spec = options.target.spec;
-  if (how.spec->has(tosa::sizes_vary))
+  how.shares_weights = how.spec->has(tosa::sizes_vary);
+  if (how.shares_weights)
     for (const Value& v : exported.values) how.varying.try_emplace(v.name, v.type.shape);
   return how;
 }

@@ -108,10 +108,7 @@ Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateCon
   if (seen.program.by_pt2e && !c.options.quantise.request.empty()) return already_quantised();
   if (!c.options.in_integers() || seen.program.by_pt2e || !computes_floats(graph)) return seen;
   QuantiseOptions how = how_to_quantise(c.options, *c.exported);
-  if (c.request.several_methods) {  // weights that they share are to stay the same
-    how.rounding = Rounding::nearest;
-    how.equalisation = false;
-  }
+  how.shares_weights |= c.request.several_methods;
   how.rewrite = c.rewrites("quantise");
   how.rewrite("widen_half_precision", graph, widen_half_precision);
   Elsewhere others;

@@ -180,8 +180,7 @@ void rescale(Graph& graph, const EqualisableLayer& layer, const Equaliser& facto
 
 Status equalise(Graph& graph, const std::vector<char>& inner, const std::vector<std::vector<Tensor>>& samples,
                 const QuantiseOptions& options) {
-  // Where sizes vary there is one program at all of them, whatever the samples of each say.
-  if (!options.equalisation || !options.per_channel || options.scheme != Scheme::int8 || !options.varying.empty() ||
+  if (!options.equalisation || options.shares_weights || !options.per_channel || options.scheme != Scheme::int8 ||
       samples.size() < fewest_samples)
     return {};
   const QuantisationPlan plan = plan_quantisation({graph, inner}, options);

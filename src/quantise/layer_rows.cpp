@@ -59,8 +59,7 @@ void unfold(const Window& window, const Placed& x, std::int64_t position, float*
 std::vector<RoundedLayer> layers_to_round(const Graph& graph, const QuantisationPlan& plan,
                                           const QuantiseOptions& options) {
   std::vector<RoundedLayer> layers;
-  // A program that varies in size has the same weights at all of its sizes, whatever the samples of each say.
-  if (options.rounding == Rounding::nearest || !options.varying.empty()) return layers;
+  if (options.rounding == Rounding::nearest || options.shares_weights) return layers;
   for (const PlannedWeight& planned : plan.weights) {
     if (planned.matrix || planned.operand != 1 || !gets_quantised(graph.nodes[planned.node], plan)) continue;
     if (!planned.four_bits && options.rounding == Rounding::by_width) continue;

@@ -36,6 +36,8 @@ struct QuantiseOptions {
   bool equalisation =
       true;  // small channels are made larger, where weights can take that back (quantise/equalisation.h)
   Rounding rounding = Rounding::by_width;  // of weights
+  // Among methods of a program, or among its sizes: what samples of one of them say does not change the weights.
+  bool shares_weights = false;
   bool four_bits =
       false;  // the model's own weights in quantised values from -7 to 7; else, and what composites bring, in 8
   bool widen_steep = true;    // operands of functions that 8 bits do not resolve (quantise/steep_functions.h)
