@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "ir/tosa_operators.h"
 #include "ops/definitions/tosa_op.h"
@@ -13,6 +14,10 @@ namespace tosaic {
 namespace {
 
 using Channels = std::optional<ChannelFactors>;
+// What a node's result has, which may be none; or `impossible`: its operands cannot have theirs.
+using Outcome = std::optional<Channels>;
+constexpr std::nullopt_t impossible = std::nullopt;
+Outcome only_if(bool possible, Channels channels) { return possible ? Outcome(std::move(channels)) : impossible; }
 
 // One TOSA node, whose operands' factors are known.
 class Spread {
@@ -24,9 +29,7 @@ class Spread {
   Channels result() {
     if (std::ranges::none_of(node_.inputs, [&](ValueId v) { return v != no_value && varies(of_[v], factors_); }))
       return {};
-    bool possible = false;
-    Channels found = of_result(possible);
-    if (possible) return found;
+    if (Outcome found = of_result()) return *std::move(found);
     for (ValueId v : node_.inputs)
       if (v != no_value) make_one(of_[v], factors_);
     return {};
@@ -51,51 +54,41 @@ class Spread {
     return x[0];
   }
 
-  Channels of_result(bool& possible) {
+  Outcome of_result() {
     namespace op = tosa::op;
     const Operator what = node_.op;
-    if (what == op::mul) return product(possible);
-    if (what == op::add || what == op::sub || what == op::maximum || what == op::minimum)
-      return alike({0, 1}, possible);
-    if (what == op::select) return operand(0) ? Channels() : alike({1, 2}, possible);
-    if (what == op::concat) return concatenated(possible);
-    if (what == op::greater || what == op::greater_equal || what == op::equal) {
-      possible = number(0) == 0.0f || number(1) == 0.0f;  // a sign
-      return {};
-    }
-    if (!operand(0)) return {};
+    if (what == op::mul) return product();
+    if (what == op::add || what == op::sub || what == op::maximum || what == op::minimum) return alike({0, 1});
+    if (what == op::select) return operand(0) ? impossible : alike({1, 2});
+    if (what == op::concat) return concatenated();
+    if (what == op::greater || what == op::greater_equal || what == op::equal)
+      return only_if(number(0) == 0.0f || number(1) == 0.0f, Channels());  // a sign
+    if (!operand(0)) return impossible;
     ChannelFactors c = *operand(0);
     const auto at = static_cast<std::size_t>(c.dim);
-    possible = true;
     if (what == op::identity || what == op::abs || what == op::negate) return c;
     if (what == op::clamp && c.power > 0 && bounds_hold_zero()) return c;
     if ((what == op::max_pool2d || what == op::avg_pool2d || what == op::resize) && c.dim == 3) return c;
-    if (what == op::reduce_sum || what == op::reduce_max || what == op::reduce_min || what == op::reverse) {
-      possible = node_.attrs.get<std::int64_t>("axis") != c.dim;
-      return c;
-    }
-    if (what == op::tile) {
-      possible = integers(1)[at] == 1;
-      return c;
-    }
+    if (what == op::reduce_sum || what == op::reduce_max || what == op::reduce_min || what == op::reverse)
+      return only_if(node_.attrs.get<std::int64_t>("axis") != c.dim, c);
+    if (what == op::tile) return only_if(integers(1)[at] == 1, c);
     if (what == op::transpose) {
       const auto& perms = node_.attrs.get<std::vector<std::int64_t>>("perms");
       c.dim = static_cast<int>(std::ranges::find(perms, c.dim) - perms.begin());
       return c;
     }
-    if (what == op::reshape) return reshaped(std::move(c), possible);
+    if (what == op::reshape) return reshaped(c);
     if (what == op::slice) {
       const auto first = c.by_index.begin() + integers(1)[at];
       c.by_index = std::vector(first, first + integers(2)[at]);
       return c;
     }
-    if (what == op::pad) {
-      possible = number(2) == 0.0f;
+    if (what == op::pad && number(2) == 0.0f) {
       c.by_index.insert(c.by_index.begin(), static_cast<std::size_t>(integers(1)[2 * at]), Factors::one);
       c.by_index.insert(c.by_index.end(), static_cast<std::size_t>(integers(1)[2 * at + 1]), Factors::one);
       return c;
     }
-    return raised(std::move(c), possible);
+    return raised(c);
   }
 
   bool bounds_hold_zero() const {
@@ -104,14 +97,14 @@ class Spread {
   }
 
   // x to a power.
-  Channels raised(ChannelFactors c, bool& possible) const {
+  Outcome raised(ChannelFactors c) const {
     double exponent = 0;
     if (node_.op == tosa::op::reciprocal) exponent = -1;
     if (node_.op == tosa::op::rsqrt) exponent = -0.5;
     if (node_.op == tosa::op::pow) exponent = number(1).value_or(0);
     const double power = c.power * exponent;
-    possible = power != 0 && power == std::trunc(power) && std::fabs(power) <= 4;
-    c.power = possible ? static_cast<int>(power) : c.power;
+    if (power == 0 || power != std::trunc(power) || std::fabs(power) > 4) return impossible;
+    c.power = static_cast<int>(power);
     return c;
   }
 
@@ -122,27 +115,19 @@ class Spread {
   }
 
   // Both operands have the same factors, or one of them is zero.
-  Channels alike(std::array<std::size_t, 2> operands, bool& possible) {
-    Channels a = operand(operands[0]), b = operand(operands[1]);
-    if (a && b) {
-      possible = a->power == b->power && tied(*a, *b);
-      return a;
-    }
+  Outcome alike(std::array<std::size_t, 2> operands) {
+    const Channels a = operand(operands[0]), b = operand(operands[1]);
+    if (a && b) return only_if(a->power == b->power && tied(*a, *b), a);
     const Channels& c = a ? a : b;
-    possible = c && number(operands[a ? 1 : 0]) == 0.0f && spans_result(*c);
-    return c;
+    return only_if(c && number(operands[a ? 1 : 0]) == 0.0f && spans_result(*c), c);
   }
 
-  Channels product(bool& possible) {
+  Outcome product() {
     Channels a = operand(0), b = operand(1);
-    if (a && b) {
-      possible = tied(*a, *b) && spans_result(*a);
-      a->power += b->power;
-      return a->power == 0 ? Channels() : a;
-    }
     if (!a) std::swap(a, b);
-    possible = spans_result(*a);
-    return a;
+    if ((b && !tied(*a, *b)) || !spans_result(*a)) return impossible;
+    if (b) a->power += b->power;
+    return a->power == 0 ? Channels() : a;
   }
 
   // The result's dim has as many indices: no broadcast repeats them.
@@ -150,7 +135,7 @@ class Spread {
     return c.dim < result_shape().rank() && result_shape().size(c.dim) == static_cast<std::int64_t>(c.by_index.size());
   }
 
-  Channels concatenated(bool& possible) {
+  Outcome concatenated() {
     const auto axis = static_cast<int>(node_.attrs.get<std::int64_t>("axis"));
     std::size_t first = 0;
     while (!operand(first)) ++first;
@@ -158,27 +143,25 @@ class Spread {
     if (all.dim == axis) all.by_index.clear();
     for (std::size_t i = 0; i < node_.inputs.size(); ++i) {
       const Channels part = operand(i);
-      if (part && (part->dim != all.dim || part->power != all.power)) return {};
+      if (part && (part->dim != all.dim || part->power != all.power)) return impossible;
       if (all.dim != axis) {
-        if (!part || !tied(all, *part)) return {};
+        if (!part || !tied(all, *part)) return impossible;
       } else if (part) {
         all.by_index.insert(all.by_index.end(), part->by_index.begin(), part->by_index.end());
       } else {
         all.by_index.insert(all.by_index.end(), static_cast<std::size_t>(shape(i).size(axis)), Factors::one);
       }
     }
-    possible = true;
     return all;
   }
 
   // The dim stays, alone or with others around it as one. Split, it is none.
-  Channels reshaped(ChannelFactors c, bool& possible) const {
+  Outcome reshaped(const ChannelFactors& c) const {
     const Shape &from = shape(0), &to = result_shape();
     const auto count = static_cast<std::int64_t>(c.by_index.size());
     std::int64_t outer = 1, inner = 1, before = 1;
     for (int d = 0; d < from.rank(); ++d) (d < c.dim ? outer : inner) *= from.size(d);
     inner /= count;
-    possible = false;
     for (int d = 0; d < to.rank(); before *= to.size(d++)) {
       std::int64_t after = 1;
       for (int e = d + 1; e < to.rank(); ++e) after *= to.size(e);
@@ -188,10 +171,9 @@ class Spread {
       std::vector<Factors::Id> by_index;
       for (std::int64_t i = 0; i < to.size(d); ++i)
         by_index.push_back(c.by_index[static_cast<std::size_t>(i / run % count)]);
-      possible = true;
       return ChannelFactors{d, std::move(by_index), c.power};
     }
-    return {};
+    return impossible;
   }
 
   const Graph& graph_;
