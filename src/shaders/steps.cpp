@@ -35,7 +35,8 @@ class Planning {
         uses_(work.uses),
         taken_(graph_.nodes.size(), false),
         read_(graph_.values.size(), false),
-        unstored_(graph_.values.size(), false) {
+        unstored_(graph_.values.size(), false),
+        within_(graph_.values.size(), no_value) {
     work_.unstored = &unstored_;
   }
 
@@ -77,7 +78,12 @@ class Planning {
 
   void take_view(std::uint32_t n) {
     taken_[n] = true;
-    steps_.aliases.push_back({graph_.nodes[n].outputs[0], graph_.nodes[n].inputs[0], 0});
+    lay({graph_.nodes[n].outputs[0], graph_.nodes[n].inputs[0], 0});
+  }
+
+  void lay(const plan::Alias& alias) {
+    within_[alias.alias] = alias.of;
+    steps_.aliases.push_back(alias);
   }
 
   void add(std::vector<std::uint32_t> nodes, MadeList made) {
@@ -146,8 +152,8 @@ class Planning {
     const auto offset = static_cast<std::size_t>(move.read.offset) * storage_size(graph_[result].type.dtype);
     if (!move.is_run() || move.write.offset != 0 || offset % vulkan_program::alignment != 0) return false;
     if (uses_.producer[whole] < 0 || graph_[whole].type.dtype != graph_[result].type.dtype) return false;
-    if (!work_.is_stored(whole) || lies_within(steps_.aliases, result)) return false;
-    steps_.aliases.push_back({result, move.from, offset});
+    if (!work_.is_stored(whole) || within_[result] != no_value) return false;
+    lay({result, move.from, offset});
     return true;
   }
 
@@ -161,16 +167,12 @@ class Planning {
       const auto offset = static_cast<std::size_t>(move.write.offset) * storage_size(graph_[result].type.dtype);
       if (!move.is_dense_part() || offset % vulkan_program::alignment != 0) return false;
       if (uses_.producer[part] < 0 || uses_.visible[part] || !work_.is_stored(part)) return false;
-      if (lies_within(parts, part) || lies_within(steps_.aliases, part)) return false;
+      if (within_[part] != no_value || std::ranges::find(parts, part, &plan::Alias::alias) != parts.end()) return false;
       if (graph_[part].type.dtype != graph_[result].type.dtype) return false;
       parts.push_back({part, result, offset});
     }
-    steps_.aliases.insert(steps_.aliases.end(), parts.begin(), parts.end());
+    for (const plan::Alias& part : parts) lay(part);
     return true;
-  }
-
-  static bool lies_within(const std::vector<plan::Alias>& aliases, ValueId v) {
-    return std::ranges::any_of(aliases, [&](const plan::Alias& a) { return a.alias == v; });
   }
 
   void take_attention(std::uint32_t n) {
@@ -250,10 +252,8 @@ class Planning {
   }
   // Every step reads what is given, constant or stored by another one: what nobody stores is memory of something else.
   Status reads_what_is_stored() const {
-    std::vector<ValueId> within(graph_.values.size(), no_value);
-    for (const plan::Alias& a : steps_.aliases) within[a.alias] = a.of;
     const auto root = [&](ValueId v) {
-      while (within[v] != no_value) v = within[v];
+      while (within_[v] != no_value) v = within_[v];
       return v;
     };
     std::vector<bool> stored(graph_.values.size(), false);
@@ -380,9 +380,10 @@ class Planning {
   const Graph& graph_;
   const plan::Uses& uses_;
   std::vector<bool> taken_;
-  std::vector<bool> read_;      // values, by the steps so far
-  std::vector<bool> unstored_;  // values, as their elements are stored where they are moved to
-  std::string unknown_;         // what the last kernel asked for that is no number
+  std::vector<bool> read_;       // values, by the steps so far
+  std::vector<bool> unstored_;   // values, as their elements are stored where they are moved to
+  std::vector<ValueId> within_;  // by value: in which other it lies
+  std::string unknown_;          // what the last kernel asked for that is no number
   Steps steps_;
 };
 
