@@ -6,6 +6,7 @@
 
 #include "api/each_sample.h"
 #include "api/guard.h"
+#include "base/median.h"
 #include "base/system/clock.h"
 #include "evaluate/data_set.h"
 #include "evaluate/sum.h"
@@ -16,13 +17,6 @@ namespace {
 
 using Clock = SteadyClock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 class Evaluating {
  public:

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "base/median.h"
 #include "ops/op.h"
 #include "ops/rules/quantisation_rule.h"
 
@@ -36,12 +37,11 @@ std::optional<LossReason> outlier_channel(const LossEvidence& found) {
   const auto most = std::ranges::max_element(largest);
   std::vector<double> others = largest;
   others.erase(others.begin() + (most - largest.begin()));
-  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
-  std::ranges::nth_element(others, middle);
-  if (!(*middle > 0) || *most < far * *middle) return std::nullopt;
+  const double middle = median(std::move(others));
+  if (!(middle > 0) || *most < far * middle) return std::nullopt;
   return LossReason{"outlier-channel",
                     fmt::format("channel {} reaches {:.0f} times as far as the median of the others",
-                                most - largest.begin(), *most / *middle),
+                                most - largest.begin(), *most / middle),
                     override_option(found, !is_wide(found))};
 }
 

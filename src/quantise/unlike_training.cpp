@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/median.h"
 #include "quantise/first_norms.h"
 
 namespace tosaic {
@@ -16,12 +17,6 @@ constexpr std::size_t most_samples = 16;  // enough for means
 constexpr double much_larger = 4;
 // Few samples may be plain and dark.
 double much_quieter(std::size_t samples) { return samples >= 8 ? 1.0 / 10 : samples >= 4 ? 1.0 / 100 : 0; }
-
-double median(std::vector<double> of) {
-  const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
-  std::ranges::nth_element(of, middle);
-  return *middle;
-}
 
 // What a norm sees, in one number each: 1 in training.
 struct Summary {
