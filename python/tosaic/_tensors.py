@@ -19,6 +19,7 @@ _NUMPY_NAMES = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
     "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8ue8m0",
 }  # fmt: skip
+_THEIR_NAMES = {ours: name for name, ours in _NUMPY_NAMES.items()}
 _torch_names: dict[Any, str] = {}
 
 
@@ -107,7 +108,7 @@ def number(value, dtype: str, rank: int) -> tuple[Described, Any]:
                     help="give a tensor")
     import numpy
 
-    return _of_numpy(numpy.asarray(value, dtype={v: k for k, v in _NUMPY_NAMES.items()}[dtype]))
+    return _of_numpy(numpy.asarray(value, dtype=_THEIR_NAMES[dtype]))
 
 
 def writer_to(x) -> Callable[[Any, str], None]:
@@ -129,8 +130,8 @@ def writer_to(x) -> Callable[[Any, str], None]:
 # ---- results
 
 # Of types that NumPy does not have itself; PyTorch's have these names too, where it has them.
-_ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8ue8m0": "float8_e8m0fnu",
-              "f4e2m1": "float4_e2m1fn", "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn"}
+_ML_DTYPES = {ours: _THEIR_NAMES[ours] for ours in ("bf16", "f8e4m3", "f8e5m2", "f8ue8m0")} | {
+    "f4e2m1": "float4_e2m1fn", "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn"}
 
 
 def _to_numpy(array, dtype: str):

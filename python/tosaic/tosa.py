@@ -21,7 +21,7 @@ from typing import Any
 
 from . import _core
 from ._errors import Error
-from ._tensors import _NUMPY_NAMES, _to_torch, describe, torch_name
+from ._tensors import _THEIR_NAMES, _to_torch, describe, torch_name
 
 _operators: dict[str, Operator] = {}
 _library: Any = None  # torch's registrations, while they are to hold
@@ -83,10 +83,9 @@ class Operator:
             bound[self.row.results[0].type] = torch_name(given["result"])
         rows = [r for r in self.row.types if all(r.get(v, d) == d for v, d in bound.items())]
         found = {r[operand.type] for r in rows if operand.type in r} or {operand.type}
-        by_name = {ours: name for name, ours in _NUMPY_NAMES.items()}
-        if len(found) != 1 or not found <= by_name.keys():
+        if len(found) != 1 or not found <= _THEIR_NAMES.keys():
             raise TypeError(f"tosaic.tosa.{self.row.name}: nothing says the dtype of {operand.name}: give a tensor")
-        return torch.tensor(value, dtype=getattr(torch, by_name[found.pop()])).reshape(-1)
+        return torch.tensor(value, dtype=getattr(torch, _THEIR_NAMES[found.pop()])).reshape(-1)
 
 
 def op(name: str, *operands: Any, **attributes: Any) -> Any:
@@ -190,9 +189,8 @@ def _computed(overload: str) -> Any:
 def _torch_dtype(name: str) -> Any:
     import torch
 
-    for theirs, ours in _NUMPY_NAMES.items():
-        if ours == name:
-            return getattr(torch, theirs)
+    if name in _THEIR_NAMES:
+        return getattr(torch, _THEIR_NAMES[name])
     raise Error(code="tosa.dtype", message=f"the result has the dtype {name}, which PyTorch has no tensors of",
                 help="use operands of another dtype")
 
