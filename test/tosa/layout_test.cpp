@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
 #include "tosa/one_node.h"
 
 namespace tosaic {
@@ -143,6 +146,16 @@ TEST(Transpose, ReordersDims) {
   const OneNode node = transpose(in(i32, {1, 2, 3}, {1, 2, 3, 4, 5, 6}), {2, 0, 1});
   EXPECT_EQ(node.inferred(), (TensorType{i32, {3, 1, 2}, std::nullopt}));
   EXPECT_EQ(node.values(), (Doubles{1, 4, 2, 5, 3, 6}));
+}
+
+// Planes of words go in vectors, other elements one by one.
+TEST(Transpose, MovesWordsAsItMovesOthers) {
+  const Shape shape{3, 17, 2, 19};
+  std::vector<double> x(static_cast<std::size_t>(shape.elements()));
+  std::iota(x.begin(), x.end(), 0);
+  std::vector<std::int64_t> perms{0, 1, 2, 3};
+  do EXPECT_EQ(transpose(in(f32, shape, x), perms).values(), transpose(in(i16, shape, x), perms).values());
+  while (std::ranges::next_permutation(perms).found);
 }
 
 TEST(Transpose, Rules) {
