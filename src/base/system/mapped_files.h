@@ -21,8 +21,4 @@ Diagnostic file_changed(const std::string& path);
 // from the file. For what has been read in full and copied to another layout. Any other memory stays as it is.
 void release_pages(const void* data, std::size_t size);
 
-// For map_file.
-void remember_mapping(const void* begin, std::size_t size, const std::string& path);
-void forget_mapping(const void* begin);
-
 }  // namespace tosaic

@@ -6,29 +6,15 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <mutex>
 
 #include "base/bytes.h"
+#include "base/system/hosted/mappings.h"
 
 namespace tosaic {
 namespace {
-
-// The handler may look at nothing that a lock guards, so a mapping is a slot of three atomic words. `begin` is written
-// last and cleared first. Mappings beyond the last slot keep the system's way.
-struct Mapping {
-  std::atomic<std::uintptr_t> begin{0}, end{0};
-  std::atomic<char*> path{nullptr};
-};
-std::array<Mapping, 4096> mappings;
-std::mutex changing;
-std::atomic<const char*> changed{nullptr};
 
 void on_missing_page(int, siginfo_t* info, void*) {
   const int before = errno;
@@ -36,13 +22,11 @@ void on_missing_page(int, siginfo_t* info, void*) {
   for (Mapping& mapping : mappings) {
     const std::uintptr_t begin = mapping.begin, end = mapping.end;
     if (at < begin || at >= end) continue;
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const std::uintptr_t from = at / page * page;
+    const std::uintptr_t page = page_bytes(), from = at / page * page;
     void* zeros = ::mmap(reinterpret_cast<void*>(from), end - from, PROT_READ,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     if (zeros == MAP_FAILED) break;
-    const char* none = nullptr;
-    changed.compare_exchange_strong(none, mapping.path);
+    has_changed(mapping);
     errno = before;
     return;
   }
@@ -58,51 +42,10 @@ void mind_shrinking_files() {
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
-std::string changed_file() {
-  const char* path = changed;
-  return path ? path : "";
-}
+std::uintptr_t page_bytes() { return static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE)); }
 
-Diagnostic file_changed(const std::string& path) {
-  return error("file.changed", fmt::format("{} became shorter while it was read, or its disk fails", path))
-      .at({path, 0, ""})
-      .hint("do it again when the file is complete and nobody writes to it");
-}
-
-void release_pages(const void* data, std::size_t size) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(data), end = begin + size;
-  const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
-  if (first >= last) return;
-  const std::lock_guard lock(changing);  // no other file takes the place of this one meanwhile
-  for (const Mapping& mapping : mappings) {
-    const std::uintptr_t from = mapping.begin;
-    if (from == 0 || begin < from || end > mapping.end) continue;
-    ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-    return;
-  }
-}
-
-void remember_mapping(const void* begin, std::size_t size, const std::string& path) {
-  const std::lock_guard lock(changing);
-  for (Mapping& mapping : mappings) {
-    if (mapping.begin) continue;
-    mapping.path = ::strdup(path.c_str());
-    mapping.end = reinterpret_cast<std::uintptr_t>(begin) + size;
-    mapping.begin = reinterpret_cast<std::uintptr_t>(begin);
-    return;
-  }
-}
-
-void forget_mapping(const void* begin) {
-  const std::lock_guard lock(changing);
-  for (Mapping& mapping : mappings) {
-    if (mapping.begin != reinterpret_cast<std::uintptr_t>(begin)) continue;
-    mapping.begin = 0;
-    char* path = mapping.path.exchange(nullptr);
-    if (path != changed) std::free(path);  // a name that was reported is kept
-    return;
-  }
+void drop_pages(std::uintptr_t begin, std::size_t bytes) {
+  ::madvise(reinterpret_cast<void*>(begin), bytes, MADV_DONTNEED);
 }
 
 Result<Bytes> map_file(const std::string& path) {

@@ -4,30 +4,14 @@
 #include "base/system/mapped_files.h"
 
 #include <fmt/format.h>
-#include <array>
-#include <atomic>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <mutex>
 
 #include "base/bytes.h"
 #include "base/system/hosted/child_process.h"
+#include "base/system/hosted/mappings.h"
 #include "base/system/windows/win32.h"
 
 namespace tosaic {
 namespace {
-
-// The handler may look at nothing that a lock guards, so a mapping is a slot of three atomic words. `begin` is written
-// last and cleared first. Mappings beyond the last slot keep the system's way.
-struct Mapping {
-  std::atomic<std::uintptr_t> begin{0}, end{0};
-  std::atomic<char*> path{nullptr};
-  std::atomic<int> zeros{0};  // 1: they take the place of what was mapped; 2: they have
-};
-std::array<Mapping, 4096> mappings;
-std::mutex changing;
-std::atomic<const char*> changed{nullptr};
 
 // Zeros in place of the whole view; whoever reads it meanwhile tries again.
 LONG CALLBACK on_missing_page(EXCEPTION_POINTERS* told) {
@@ -48,8 +32,7 @@ LONG CALLBACK on_missing_page(EXCEPTION_POINTERS* told) {
         ::UnmapViewOfFile(view) && ::VirtualAlloc(view, end - begin, MEM_RESERVE | MEM_COMMIT, PAGE_READONLY) == view;
     mapping.zeros = done ? 2 : 0;
     if (!done) return EXCEPTION_CONTINUE_SEARCH;
-    const char* none = nullptr;
-    changed.compare_exchange_strong(none, mapping.path);
+    has_changed(mapping);
     return EXCEPTION_CONTINUE_EXECUTION;
   }
   return EXCEPTION_CONTINUE_SEARCH;
@@ -59,54 +42,10 @@ LONG CALLBACK on_missing_page(EXCEPTION_POINTERS* told) {
 
 void mind_shrinking_files() { ::AddVectoredExceptionHandler(1, on_missing_page); }
 
-std::string changed_file() {
-  const char* path = changed;
-  return path ? path : "";
-}
+std::uintptr_t page_bytes() { return 4096; }
 
-Diagnostic file_changed(const std::string& path) {
-  return error("file.changed", fmt::format("{} became shorter while it was read, or its disk fails", path))
-      .at({path, 0, ""})
-      .hint("do it again when the file is complete and nobody writes to it");
-}
-
-void release_pages(const void* data, std::size_t size) {
-  constexpr std::uintptr_t page = 4096;
-  const auto begin = reinterpret_cast<std::uintptr_t>(data), end = begin + size;
-  const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
-  if (first >= last) return;
-  const std::lock_guard lock(changing);  // no other file takes the place of this one meanwhile
-  for (const Mapping& mapping : mappings) {
-    const std::uintptr_t from = mapping.begin;
-    if (from == 0 || begin < from || end > mapping.end) continue;
-    // Pages that nobody has locked leave the working set; that they were not locked is its answer.
-    ::VirtualUnlock(reinterpret_cast<void*>(first), last - first);
-    return;
-  }
-}
-
-void remember_mapping(const void* begin, std::size_t size, const std::string& path) {
-  const std::lock_guard lock(changing);
-  for (Mapping& mapping : mappings) {
-    if (mapping.begin) continue;
-    mapping.path = ::_strdup(path.c_str());
-    mapping.end = reinterpret_cast<std::uintptr_t>(begin) + size;
-    mapping.begin = reinterpret_cast<std::uintptr_t>(begin);
-    return;
-  }
-}
-
-void forget_mapping(const void* begin) {
-  const std::lock_guard lock(changing);
-  for (Mapping& mapping : mappings) {
-    if (mapping.begin != reinterpret_cast<std::uintptr_t>(begin)) continue;
-    mapping.begin = 0;
-    mapping.zeros = 0;
-    char* path = mapping.path.exchange(nullptr);
-    if (path != changed) std::free(path);  // a name that was reported is kept
-    return;
-  }
-}
+// Pages that nobody has locked leave the working set; that they were not locked is its answer.
+void drop_pages(std::uintptr_t begin, std::size_t bytes) { ::VirtualUnlock(reinterpret_cast<void*>(begin), bytes); }
 
 Result<Bytes> map_file(const std::string& path) {
   const auto unreadable = [&](const std::string& why) {
