@@ -142,7 +142,10 @@ TEST(Convolution, I8WithEveryTail) {
         break;
       }
       case 5: v = net.rescale(v, DType::i16, 36, 40, true, 0, 0); break;
-      case 6: v = net.rescale(v, DType::i8, 40, 44, false, 0, 3, "double_round"); break;
+      case 6:
+        v = net.rescale(v, DType::i8, seed % 2 ? 40 : 31, 44, seed % 2 == 0, 0, 3,
+                        seed % 2 ? "double_round" : "single_round");
+        break;
     }
     net.output(v);
     expect_as_interpreted(net, {}, describe(c, seed), "conv_i8");
@@ -237,6 +240,35 @@ TEST(Convolution, DepthwiseI8WithEveryTail) {
       case 6: v = net.node("add", {net.input(DType::i32, shape, -900, 900), v}); break;
     }
     net.output(v);
+    expect_as_interpreted(net, {}, describe(c, seed), "depthwise_i8");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Square windows: sizes below and above what is computed at a time, lines and columns outside, shifts on both sides of
+// the least that is done beside the sums.
+TEST(Convolution, DepthwiseI8OfSquareWindows) {
+  const std::int64_t channels[] = {1, 5, 16, 19, 64, 70, 300};
+  for (std::uint32_t seed = 8000; seed < 8090; ++seed) {
+    Net net(seed);
+    const std::int64_t side = 3 + seed % 3 * 2, stride = 1 + seed % 2, many = seed % 8 == 0;
+    Case c{.batch = 1,
+           .in_channels = many ? 300 : channels[net.integer(0, 5)],
+           .kernel = {side, side},
+           .stride = {net.integer(1, 2), stride},
+           .dilation = {net.integer(1, 2), 1}};
+    for (std::size_t d = 0; d < 2; ++d) {
+      const std::int64_t before = net.integer(0, side - 1), after = net.integer(0, side - 1), out = net.integer(1, 9);
+      std::int64_t in =
+          ((many && d == 1 ? 40 : out) - 1) * c.stride[d] + 1 + (side - 1) * c.dilation[d] - before - after;
+      while (in < 1) in += c.stride[d];
+      c.pad.insert(c.pad.end(), {before, after});
+      c.size.push_back(in);
+    }
+    ValueId v = depthwise(net, c, seed % 7 == 3 ? 2 : 1, DType::i8, DType::i32, net.integer(-128, 127),
+                          seed % 5 == 0 ? net.integer(-60, 60) : 0);
+    v = seed % 9 == 1 ? net.rescale(v, DType::i8, 31, 34, true, 0, 4) : net.rescale(v, DType::i8, 33, 44, true, 0, -11);
+    net.output(seed % 4 == 1 ? clamp(net, v, -20, 110) : v);
     expect_as_interpreted(net, {}, describe(c, seed), "depthwise_i8");
     if (::testing::Test::HasFailure()) return;
   }

@@ -145,8 +145,7 @@ struct LowProducts {
     return hn::Add(hn::Mul(x, above), hn::ShiftRightSame(hn::Add(hn::Mul(x, below), round), right));
   }
 };
-// From a shift of 33 on, `round` is a multiple of 2^32: the high half of the product is all that is needed, and the
-// rest is done in 32 bits. Narrow elements are shifted to the left to get there.
+// As RescaleColumns do it from a shift of 33 on. Narrow elements are shifted to the left to get there.
 template <class In>
 struct HighProduct {
   static constexpr int spare = sizeof(In) == 4 ? 0 : 30 - 8 * static_cast<int>(sizeof(In));
@@ -159,32 +158,35 @@ struct HighProduct {
         round(hn::Set(Ints(), std::int32_t{1} << (right - 1))) {}
   static bool takes(const C& c) { return 33 - c.scale_shift[0] <= spare; }
   HWY_INLINE IntVector operator()(IntVector x) const {
-    const Ints d;
     if constexpr (spare > 0) x = hn::ShiftLeftSame(x, left);
-#if HWY_TARGET == HWY_SCALAR
-    const std::int64_t product = std::int64_t{hn::GetLane(x)} * hn::GetLane(multiplier);
-    const IntVector high = hn::Set(d, static_cast<std::int32_t>(product >> 32));
-#else
-    const hn::ScalableTag<std::uint64_t> wide;
-    const auto upper = [&](auto v) HWY_ATTR { return hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, v))); };
-    const IntVector odd = hn::BitCast(d, hn::MulEven(upper(x), multiplier));
-    const IntVector high = hn::OddEven(odd, upper(hn::MulEven(x, multiplier)));
-#endif
-    return hn::ShiftRightSame(hn::Add(high, round), right);
+    return hn::ShiftRightSame(hn::Add(high_products(x, multiplier, multiplier), round), right);
   }
 };
 struct Product {  // any
-  RescaleVector by;
-  explicit Product(const C& c) : by(repeated(c)) {}
-  static RescaleVector repeated(const C& c) {
-    HWY_ALIGN std::int32_t multiplier[HWY_MAX_BYTES / 4];
-    HWY_ALIGN std::int64_t shift[HWY_MAX_BYTES / 4], round[HWY_MAX_BYTES / 4];
-    std::fill(std::begin(multiplier), std::end(multiplier), c.multiplier[0]);
-    std::fill(std::begin(shift), std::end(shift), c.scale_shift[0]);
-    std::fill(std::begin(round), std::end(round), std::int64_t{1} << (c.scale_shift[0] - 1));
-    return RescaleVector(multiplier, shift, round);
+  int right;
+#if HWY_TARGET == HWY_SCALAR
+  std::int64_t multiplier, round;
+  explicit Product(const C& c)
+      : right(c.scale_shift[0]), multiplier(c.multiplier[0]), round(std::int64_t{1} << (right - 1)) {}
+  HWY_INLINE IntVector operator()(IntVector x) const {
+    return hn::Set(Ints(), static_cast<std::int32_t>((hn::GetLane(x) * multiplier + round) >> right));
   }
-  HWY_INLINE IntVector operator()(IntVector x) const { return by(x); }
+#else
+  using Longs = hn::ScalableTag<std::int64_t>;
+  IntVector multiplier;
+  hn::Vec<Longs> round;
+  explicit Product(const C& c)
+      : right(c.scale_shift[0]),
+        multiplier(hn::Set(Ints(), c.multiplier[0])),
+        round(hn::Set(Longs(), std::int64_t{1} << (right - 1))) {}
+  HWY_INLINE IntVector operator()(IntVector x) const {
+    const auto lower_halves = [&](IntVector v) HWY_ATTR {
+      return hn::ShiftRightSame(hn::Add(hn::MulEven(v, multiplier), round), right);
+    };
+    const IntVector odds = hn::BitCast(Ints(), hn::ShiftLeft<32>(lower_halves(upper_halves(x))));
+    return hn::OddEven(odds, hn::BitCast(Ints(), lower_halves(x)));
+  }
+#endif
 };
 
 // An operand's vectors, scaled. The zero points of i32 are 0.

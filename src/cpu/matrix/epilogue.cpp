@@ -26,12 +26,17 @@ bool absorb_rescale(const Planning& planning, Epilogue& e) {
   if (planning.type(node.outputs[0]).dtype != DType::i8 || node.attrs.get<bool>("output_unsigned") ||
       node.attrs.get<std::string>("rounding_mode") == "double_round")
     return false;
-  const Value &multiplier = planning.graph[node.inputs[1]], &shift = planning.graph[node.inputs[2]];
-  for (std::size_t i = 0; i < static_cast<std::size_t>(multiplier.type.shape.elements()); ++i) {
-    e.multiplier.push_back(
-        static_cast<std::int32_t>(element_as_integer(multiplier.type.dtype, multiplier.constant.data(), i)));
-    e.shift.push_back(static_cast<std::int8_t>(element_as_integer(shift.type.dtype, shift.constant.data(), i)));
-  }
+  const auto all = [&](std::size_t input, auto& to) {
+    const Value& value = planning.graph[node.inputs[input]];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(value.type.shape.elements()); ++i)
+      to.push_back(static_cast<typename std::remove_reference_t<decltype(to)>::value_type>(
+          element_as_integer(value.type.dtype, value.constant.data(), i)));
+  };
+  std::vector<std::int8_t> shift;
+  all(2, shift);
+  if (*std::ranges::min_element(shift) < least_column_shift) return false;
+  all(1, e.multiplier);
+  e.shift = std::move(shift);
   e.output_zp = only_scalar(planning.graph, node.inputs[4]);
   e.lowest_quantised = -128;
   e.highest_quantised = 127;

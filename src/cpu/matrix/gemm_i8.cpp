@@ -110,24 +110,31 @@ HWY_INLINE void store_sums(const GemmI8Call& call, const IntVector (&acc)[rows][
 }
 
 template <int rows, int vectors>
-HWY_INLINE void store_codes(const GemmI8Call& call, const IntVector (&acc)[rows][vectors]) {
-  const Ints d;
-  const int lanes = static_cast<int>(hn::Lanes(d)), width = vectors * lanes;
+HWY_INLINE void store_codes(const GemmI8Call& call, IntVector (&acc)[rows][vectors]) {
+  const int lanes = static_cast<int>(hn::Lanes(Ints())), width = vectors * lanes;
   HWY_ALIGN std::int8_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t) + HWY_MAX_BYTES];
   const bool whole = call.columns == width;
   std::int8_t* c = whole ? call.c : edge;
   const std::int64_t stride = whole ? call.c_stride : width;
-  const IntVector zero_point = hn::Set(d, call.zero_point);
-  const IntVector lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
     const RescaleVector rescale(call.multiplier + v * lanes, call.shift + v * lanes, call.round + v * lanes);
 #pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r) {
-      const IntVector x = hn::Add(rescale(acc[r][v]), zero_point);
-      const hn::Rebind<std::int8_t, Ints> d8;
-      hn::StoreU(hn::DemoteTo(d8, hn::Min(hn::Max(x, lowest), highest)), d8, c + r * stride + v * lanes);
-    }
+    for (int r = 0; r < rows; ++r) acc[r][v] = rescale(acc[r][v]);
+  }
+  const Codes codes(call.zero_point, call.lowest, call.highest);
+  constexpr int at_once = 4 / vectors, whole_rows = rows / at_once * at_once;
+#pragma GCC unroll 12
+  for (int r = 0; r < whole_rows; r += at_once) {
+    if constexpr (vectors == 2)
+      codes.store_pairs({acc[r][0], acc[r][1], acc[r + 1][0], acc[r + 1][1]}, c + r * stride, stride);
+    else
+      codes.store_four({acc[r][0], acc[r + 1][0], acc[r + 2][0], acc[r + 3][0]}, c + r * stride, stride);
+  }
+#pragma GCC unroll 12
+  for (int r = whole_rows; r < rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) codes.store(acc[r][v], c + r * stride + v * lanes);
   }
   if (!whole) copy_columns<rows>(call, edge, width, call.c);
 }

@@ -30,13 +30,12 @@ struct GemmI8Call {
   std::int64_t c_stride;            // elements
   std::int32_t* sums;               // where the sums go, or null: rescale
   std::int8_t* c;
-  const std::int32_t* multiplier;  // see RescaleColumns
-  const std::int64_t *shift, *round;
-  std::int32_t zero_point, lowest, highest;  // of the output; lowest and highest are quantised values
+  const std::int32_t *multiplier, *shift, *round;  // see RescaleColumns
+  std::int32_t zero_point, lowest, highest;        // of the output; lowest and highest are quantised values
 };
 
 struct GemmI8 {
-  int lanes;             // of a vector, in whose order RescaleColumns are
+  int lanes;             // of a vector
   int unit_columns;      // a vector's lanes, or a tile's columns: B is padded to whole units
   int max_rows;          // work is shared out by so many rows; `panel` takes any number
   int least_rows;        // A's memory has them even where fewer are computed

@@ -38,10 +38,8 @@ HWY_INLINE void store_first(hn::Vec<D> v, D d, std::int64_t count, hn::TFromD<D>
 HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t row, std::int64_t first,
                        std::int64_t last) {
   const Ints d;
-  const hn::Rebind<std::int8_t, Ints> d8;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const IntVector zero_point = hn::Set(d, call.zero_point);
-  const IntVector lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
+  const Codes codes(call.zero_point, call.lowest, call.highest);
   for (std::int64_t j = 0; j < call.columns; j += lanes) {
     const IntVector term = hn::LoadU(d, call.column_term + j);
     const auto total = [&](std::int64_t r) HWY_ATTR {
@@ -54,10 +52,16 @@ HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t ro
       continue;
     }
     const RescaleVector rescale(call.multiplier + j, call.shift + j, call.round + j);
-    for (std::int64_t r = first; r < last; ++r) {
-      const IntVector x = hn::Add(rescale(total(r)), zero_point);
-      store_first(hn::DemoteTo(d8, hn::Min(hn::Max(x, lowest), highest)), d8, call.columns - j,
-                  call.c + (row + r) * call.c_stride + j);
+    std::int8_t* to = call.c + row * call.c_stride + j;
+    const bool whole = call.columns - j >= lanes;
+    std::int64_t r = first;
+    for (; whole && r + 4 <= last; r += 4)
+      codes.store_four({rescale(total(r)), rescale(total(r + 1)), rescale(total(r + 2)), rescale(total(r + 3))},
+                       to + r * call.c_stride, call.c_stride);
+    for (; r < last; ++r) {
+      HWY_ALIGN std::int8_t some[HWY_MAX_BYTES];
+      codes.store(rescale(total(r)), some);
+      std::memcpy(to + r * call.c_stride, some, static_cast<std::size_t>(std::min(lanes, call.columns - j)));
     }
   }
 }

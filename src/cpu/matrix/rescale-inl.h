@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESCALE's multiply-round-shift on a vector of i32, for inclusion in files compiled per instruction set.
+// RESCALE's multiply-round-shift on a vector of i32, and what makes bytes of four, for inclusion in files compiled per
+// instruction set.
 #if defined(TOSAIC_CPU_RESCALE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TOSAIC_CPU_RESCALE_INL_H
 #undef TOSAIC_CPU_RESCALE_INL_H
@@ -18,77 +19,130 @@ namespace {
 using Ints = hwy::HWY_NAMESPACE::ScalableTag<std::int32_t>;
 using IntVector = hwy::HWY_NAMESPACE::Vec<Ints>;
 
-#if HWY_TARGET == HWY_SCALAR
-struct RescaleVector {
-  std::int64_t multiplier, shift, round;
-  RescaleVector(const std::int32_t* m, const std::int64_t* s, const std::int64_t* r)
-      : multiplier(*m), shift(*s), round(*r) {}
-  IntVector operator()(IntVector value) const {
-    const std::int64_t product = hwy::HWY_NAMESPACE::GetLane(value) * multiplier + round;
-    return hwy::HWY_NAMESPACE::Set(Ints(), static_cast<std::int32_t>(product >> shift));
-  }
-};
-#else
-// The constants of one vector of columns, in registers.
-struct RescaleVector {
-  using Longs = hwy::HWY_NAMESPACE::ScalableTag<std::int64_t>;
-  using LongVector = hwy::HWY_NAMESPACE::Vec<Longs>;
-  IntVector multiplier, multiplier_odd;
-  LongVector shift_even, shift_odd, round_even, round_odd;
+#if HWY_TARGET != HWY_SCALAR
+// The upper halves of lanes of 64 bits, as their lower ones.
+template <class V>
+HWY_INLINE IntVector upper_halves(V v) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  return hn::BitCast(Ints(), hn::ShiftRight<32>(hn::BitCast(hn::ScalableTag<std::uint64_t>(), v)));
+}
+#endif
 
-  HWY_INLINE RescaleVector(const std::int32_t* m, const std::int64_t* s, const std::int64_t* r) {
+// The upper halves of the products of 64 bits. `odd`: the odd lanes of b in the even ones' places.
+HWY_INLINE IntVector high_products(IntVector a, IntVector b, [[maybe_unused]] IntVector odd) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_TARGET == HWY_SCALAR
+  const std::int64_t product = std::int64_t{hn::GetLane(a)} * hn::GetLane(b);
+  return hn::Set(Ints(), static_cast<std::int32_t>(product >> 32));
+#elif HWY_TARGET <= HWY_AVX3
+  const __m512i evens = _mm512_mul_epi32(a.raw, b.raw), odds = _mm512_mul_epi32(_mm512_srli_epi64(a.raw, 32), odd.raw);
+  return IntVector{_mm512_mask_shuffle_epi32(odds, 0x5555, evens, static_cast<_MM_PERM_ENUM>(0xf5))};
+#else
+  const IntVector odds = hn::BitCast(Ints(), hn::MulEven(upper_halves(a), odd));
+  return hn::OddEven(odds, upper_halves(hn::MulEven(a, b)));
+#endif
+}
+HWY_INLINE IntVector odd_lanes(IntVector v) {
+#if HWY_TARGET == HWY_SCALAR
+  return v;
+#else
+  return upper_halves(v);
+#endif
+}
+
+// The constants of one vector of RescaleColumns, in registers.
+struct RescaleVector {
+  IntVector multiplier, odd, shift, round;
+  HWY_INLINE RescaleVector(const std::int32_t* m, const std::int32_t* s, const std::int32_t* r) {
     namespace hn = hwy::HWY_NAMESPACE;
     const Ints d;
-    const Longs dl;
-    const std::size_t half = hn::Lanes(dl);
     multiplier = hn::LoadU(d, m);
-    multiplier_odd = odd(multiplier);
-    shift_even = hn::LoadU(dl, s);
-    shift_odd = hn::LoadU(dl, s + half);
-    round_even = hn::LoadU(dl, r);
-    round_odd = hn::LoadU(dl, r + half);
+    odd = odd_lanes(multiplier);
+    shift = hn::LoadU(d, s);
+    round = hn::LoadU(d, r);
   }
   HWY_INLINE IntVector operator()(IntVector value) const {
     namespace hn = hwy::HWY_NAMESPACE;
-    const Ints d;
-    const Longs dl;
-    const LongVector evens = hn::Add(hn::MulEven(value, multiplier), round_even);
-    const LongVector odds = hn::Add(hn::MulEven(odd(value), multiplier_odd), round_odd);
-    return join(shift_right(evens, shift_even), shift_right(odds, shift_odd));
-  }
-  // The odd lanes in the even ones' places. (Signed lanes of 64 bits are shifted in several steps on AVX2.)
-  static HWY_INLINE IntVector odd(IntVector value) {
-    namespace hn = hwy::HWY_NAMESPACE;
-    return hn::BitCast(Ints(), hn::ShiftRight<32>(hn::BitCast(hn::ScalableTag<std::uint64_t>(), value)));
-  }
-  // The low halves of the even and odd results, interleaved again.
-  static HWY_INLINE IntVector join(LongVector even, LongVector odd) {
-    namespace hn = hwy::HWY_NAMESPACE;
-    const Ints d;
-    return hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
-  }
-  // Arithmetic shift of 64-bit lanes by different amounts: AVX-512 has it; elsewhere a logical shift of the
-  // number made non-negative does it ((x + 2^63) >> s minus 2^63 >> s).
-  static HWY_INLINE LongVector shift_right(LongVector x, LongVector by) {
-    namespace hn = hwy::HWY_NAMESPACE;
-#if HWY_TARGET <= HWY_AVX3
-    return LongVector{_mm512_srav_epi64(x.raw, by.raw)};
-#elif HWY_TARGET == HWY_AVX2
-    const Longs dl;
-    const LongVector bias = hn::Set(dl, INT64_MIN);
-    const LongVector u{_mm256_srlv_epi64(hn::Xor(x, bias).raw, by.raw)};
-    return hn::Sub(u, LongVector{_mm256_srlv_epi64(bias.raw, by.raw)});
-#else
-    const Longs dl;
-    HWY_ALIGN std::int64_t a[HWY_MAX_BYTES / 8], b[HWY_MAX_BYTES / 8];
-    hn::Store(x, dl, a);
-    hn::Store(by, dl, b);
-    for (std::size_t i = 0; i < hn::Lanes(dl); ++i) a[i] >>= b[i];
-    return hn::Load(dl, a);
-#endif
+    return hn::Shr(hn::Add(high_products(value, multiplier, odd), round), shift);
   }
 };
+
+// What makes bytes of scaled sums: plus the zero point, and no less or more than two bounds of 8 bits. On x86, four
+// vectors at a time: sums of 16 bits that saturate come to the same, as all bytes are between the bounds.
+class Codes {
+ public:
+  HWY_INLINE Codes(std::int32_t zero_point, std::int32_t lowest, std::int32_t highest)
+      : zero_point_(zero_point), lowest_(lowest), highest_(highest) {}
+
+  // One vector.
+  HWY_INLINE void store(IntVector x, std::int8_t* to) const {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const Ints d;
+    x = hn::Add(x, hn::Set(d, zero_point_));
+    x = hn::Min(hn::Max(x, hn::Set(d, lowest_)), hn::Set(d, highest_));
+    hn::StoreU(hn::DemoteTo(Bytes(), x), Bytes(), to);
+  }
+  // Four, each to its own place: from `to` on in steps of `stride`.
+  HWY_INLINE void store_four(const IntVector (&x)[4], std::int8_t* to, std::int64_t stride) const {
+#if HWY_TARGET <= HWY_AVX3
+    const __m512i bytes = of_four(x);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_castsi512_si128(bytes));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + stride), _mm512_extracti32x4_epi32(bytes, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * stride), _mm512_extracti32x4_epi32(bytes, 2));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 3 * stride), _mm512_extracti32x4_epi32(bytes, 3));
+#elif HWY_TARGET == HWY_AVX2
+    const __m256i bytes = of_four(x);
+    const __m128i low = _mm256_castsi256_si128(bytes), high = _mm256_extracti128_si256(bytes, 1);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), low);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to + stride), _mm_unpackhi_epi64(low, low));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to + 2 * stride), high);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to + 3 * stride), _mm_unpackhi_epi64(high, high));
+#else
+    for (int v = 0; v < 4; ++v) store(x[v], to + v * stride);
 #endif
+  }
+  // Two pairs, each next to each other: the second from `stride` on.
+  HWY_INLINE void store_pairs(const IntVector (&x)[4], std::int8_t* to, std::int64_t stride) const {
+#if HWY_TARGET <= HWY_AVX3
+    const __m512i bytes = of_four(x);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(bytes));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + stride), _mm512_extracti64x4_epi64(bytes, 1));
+#elif HWY_TARGET == HWY_AVX2
+    const __m256i bytes = of_four(x);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(bytes));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + stride), _mm256_extracti128_si256(bytes, 1));
+#else
+    const auto lanes = static_cast<std::int64_t>(hwy::HWY_NAMESPACE::Lanes(Ints()));
+    for (int v = 0; v < 4; ++v) store(x[v], to + v / 2 * stride + v % 2 * lanes);
+#endif
+  }
+
+ private:
+  using Bytes = hwy::HWY_NAMESPACE::Rebind<std::int8_t, Ints>;
+  // Packing keeps to parts of 128 bits: words of 32 bits are put in order last.
+#if HWY_TARGET <= HWY_AVX3
+  HWY_INLINE __m512i of_four(const IntVector (&x)[4]) const {
+    const __m512i zero_point = _mm512_set1_epi16(static_cast<std::int16_t>(zero_point_));
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(x[0].raw, x[1].raw), zero_point);
+    const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(x[2].raw, x[3].raw), zero_point);
+    const __m512i bytes = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(low, high));
+    return _mm512_min_epi8(_mm512_max_epi8(bytes, _mm512_set1_epi8(static_cast<char>(lowest_))),
+                           _mm512_set1_epi8(static_cast<char>(highest_)));
+  }
+#elif HWY_TARGET == HWY_AVX2
+  HWY_INLINE __m256i of_four(const IntVector (&x)[4]) const {
+    const __m256i zero_point = _mm256_set1_epi16(static_cast<std::int16_t>(zero_point_));
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(x[0].raw, x[1].raw), zero_point);
+    const __m256i high = _mm256_adds_epi16(_mm256_packs_epi32(x[2].raw, x[3].raw), zero_point);
+    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
+    return _mm256_min_epi8(_mm256_max_epi8(bytes, _mm256_set1_epi8(static_cast<char>(lowest_))),
+                           _mm256_set1_epi8(static_cast<char>(highest_)));
+  }
+#endif
+  std::int32_t zero_point_, lowest_, highest_;
+};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -31,6 +31,7 @@ struct Depthwise {
     Lines<std::int64_t> wide_bias;  // i16
   };
   std::vector<Part> parts;
+  bool by_columns = false;                        // i8: see DepthwiseI8Columns
   std::vector<T> padding;                         // what lies outside: zero, or the zero point
   std::int64_t rows_per_task = 1, row_parts = 1;  // a task has rows, or one of the parts of a row
   std::size_t tile_bytes = 0, scratch = 0;
@@ -62,25 +63,22 @@ struct Depthwise {
       kernels->i16({taps, t, count, step, window.channels, reinterpret_cast<const std::int32_t*>(part.packed.data()),
                     part.wide_bias.data(), reinterpret_cast<std::int64_t*>(to), window.channels});
     } else {
-      DepthwiseI8Call call{};
-      call.taps = taps;
-      call.tap_count = t;
-      call.pixels = count;
-      call.step = step;
-      call.channels = window.channels;
-      call.weight = part.packed.data();
-      call.term = part.term.data();
-      call.out_step = window.channels;
-      call.sums = epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(to);
-      call.out = reinterpret_cast<std::int8_t*>(to);
-      call.multiplier = part.scales.multiplier.data();
-      call.shift = part.scales.shift.data();
-      call.round = part.scales.round.data();
-      call.zero_point = epilogue.output_zp;
-      call.lowest = epilogue.lowest_quantised;
-      call.highest = epilogue.highest_quantised;
-      kernels->i8(call);
+      depthwise_i8_kernels().pixels({channels_of(part, to), taps, t, count, step,
+                                     epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(to)});
     }
+  }
+  DepthwiseI8Channels channels_of(const Part& part, std::byte* to) const {
+    return {.channels = window.channels,
+            .weight = part.packed.data(),
+            .term = part.term.data(),
+            .out_step = window.channels,
+            .out = reinterpret_cast<std::int8_t*>(to),
+            .multiplier = part.scales.multiplier.data(),
+            .shift = part.scales.shift.data(),
+            .round = part.scales.round.data(),
+            .zero_point = epilogue.output_zp,
+            .lowest = epilogue.lowest_quantised,
+            .highest = epilogue.highest_quantised};
   }
 
   // Pixels [first, last) of output row `row` by kernel m: those whose taps touch padding one by one, those between in
@@ -95,6 +93,15 @@ struct Depthwise {
       const bool inside = iy >= 0 && iy < window.in[1];
       lines[y] = inside ? in + (n * window.in[1] + iy) * window.in[2] * window.channels : nullptr;
       whole &= inside;
+    }
+    if constexpr (is_i8) {
+      if (by_columns) {
+        for (std::int64_t y = 0; y < window.kernel[1]; ++y)
+          if (!lines[y]) lines[y] = padding.data();
+        return depthwise_i8_kernels().columns({channels_of(parts[static_cast<std::size_t>(m)], to), lines,
+                                               window.kernel[1], window.stride[2], window.in[2], window.before[2],
+                                               first, last, padding[0]});
+      }
     }
     const std::int64_t width = window.out[2], stride = window.stride[2],
                        reach = (window.kernel[2] - 1) * window.dilation[2];
@@ -157,7 +164,7 @@ bool make_part(Depthwise<std::int16_t>& conv, const Graph& graph, const Node& no
   const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
   const auto bias = graph[node.inputs[2]].constant.as<std::int64_t>();
   const std::int64_t channels = conv.window.channels, multiplier = conv.multiplier;
-  part.packed = pack_depthwise({conv.kernels->lanes, 1, 4}, weight + m, conv.window.taps(), channels,
+  part.packed = pack_depthwise({conv.kernels->lanes, 1, 4}, taps_in_order(conv.window.taps()), weight + m, channels,
                                channels * multiplier, multiplier, only_scalar(graph, node.inputs[4]));
   part.wide_bias.assign(static_cast<std::size_t>(conv.padded), 0);
   for (std::int64_t c = 0; c < channels; ++c)
@@ -172,15 +179,18 @@ bool make_part(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& nod
   const auto bias = graph[node.inputs[2]].constant.as<std::int32_t>();
   const std::int64_t channels = conv.window.channels, taps = conv.window.taps(), multiplier = conv.multiplier;
   const std::int32_t input_zp = only_scalar(graph, node.inputs[3]), weight_zp = only_scalar(graph, node.inputs[4]);
-  part.packed = pack_depthwise({conv.kernels->lanes, conv.kernels->group, conv.kernels->weight_bytes}, weight + m, taps,
-                               channels, channels * multiplier, multiplier, weight_zp);
+  const DepthwiseI8Kernels& kernels = depthwise_i8_kernels();
+  part.packed =
+      pack_depthwise({conv.kernels->lanes, kernels.group, kernels.weight_bytes},
+                     conv.by_columns ? taps_by_columns(conv.window.kernel[1], kernels.group) : taps_in_order(taps),
+                     weight + m, channels, channels * multiplier, multiplier, weight_zp);
   if (part.packed.empty()) return false;
   part.term.assign(static_cast<std::size_t>(conv.padded), 0);
   for (std::int64_t c = 0; c < channels; ++c) {
     std::int64_t sum = 0;
     for (std::int64_t t = 0; t < taps; ++t) sum += weight[(t * channels + c) * multiplier + m] - weight_zp;
     const std::int64_t b = bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c * multiplier + m)];
-    part.term[static_cast<std::size_t>(c)] = static_cast<std::int32_t>(b - (input_zp + conv.kernels->offset) * sum);
+    part.term[static_cast<std::size_t>(c)] = static_cast<std::int32_t>(b - (input_zp + kernels.offset) * sum);
   }
   const Epilogue& e = conv.epilogue;
   if (e.rescaled) {
@@ -207,6 +217,8 @@ bool take(Planning& planning, std::uint32_t n) {
   conv->input = node.inputs[0];
   conv->padded = (conv->window.channels + conv->kernels->lanes - 1) / conv->kernels->lanes * conv->kernels->lanes;
   conv->epilogue = find_epilogue(planning, n, Depthwise<T>::is_i8);
+  conv->by_columns = Depthwise<T>::is_i8 && conv->epilogue.rescaled && conv->window.dilation[2] == 1 &&
+                     takes_columns(conv->window.kernel[1], conv->window.kernel[2], conv->window.stride[2]);
   conv->parts.resize(static_cast<std::size_t>(conv->multiplier));
   for (std::int64_t m = 0; m < conv->multiplier; ++m) {
     if constexpr (Depthwise<T>::is_float)
@@ -215,8 +227,9 @@ bool take(Planning& planning, std::uint32_t n) {
       return false;
   }
   const T outside = Depthwise<T>::is_i8 ? static_cast<T>(only_scalar(planning.graph, node.inputs[3])) : T{0};
-  // Kernels may step over several pixels' worth of it, but only where no tap is outside.
-  conv->padding.assign(static_cast<std::size_t>(conv->window.channels + 64), outside);
+  // A pixel, or a line. Kernels may step over several pixels' worth of it, but only where no tap is outside.
+  conv->padding.assign(
+      static_cast<std::size_t>(conv->window.channels * (conv->by_columns ? conv->window.in[2] : 1) + 64), outside);
   const std::int64_t rows = conv->output_rows();
   const std::int64_t wanted = wanted_tasks(planning.threads);
   // At least a few thousand multiplications a task.

@@ -3,6 +3,8 @@
 // pixels; `taps` point at the first pixel's inputs, every further pixel's are `step` elements on.
 #pragma once
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "cpu/lines.h"
 
@@ -19,17 +21,31 @@ struct DepthwiseF32Call {
   std::int64_t out_step;
 };
 
-struct DepthwiseI8Call {
-  const std::int8_t* const* taps;  // tap_count of them, rounded up to whole groups; spare ones count nothing
-  std::int64_t tap_count, pixels, step, channels;
+// What becomes of sums of i8, and the constants of their channels, padded to whole vectors.
+struct DepthwiseI8Channels {
+  std::int64_t channels;
   const void* weight;        // see pack_depthwise
-  const std::int32_t* term;  // [padded channels]: the bias and what the zero points add
+  const std::int32_t* term;  // the bias and what the zero points add
   std::int64_t out_step;
-  std::int32_t* sums;  // or null: rescale
   std::int8_t* out;
-  const std::int32_t* multiplier;  // see RescaleColumns
-  const std::int64_t *shift, *round;
+  const std::int32_t *multiplier, *shift, *round;  // see RescaleColumns
   std::int32_t zero_point, lowest, highest;
+};
+struct DepthwiseI8Call {
+  DepthwiseI8Channels of;
+  const std::int8_t* const* taps;  // tap_count of them, rounded up to whole groups; spare ones count nothing
+  std::int64_t tap_count, pixels, step;
+  std::int32_t* sums;  // or null: rescale
+};
+// Pixels of one row, by columns of a square window whose columns adjoin: what lies above each other there is read once
+// for all pixels whose window has it. Always rescaled.
+struct DepthwiseI8Columns {
+  DepthwiseI8Channels of;
+  const std::int8_t* const* lines;  // as many as the window is high; lines outside are made of `padding`, too
+  std::int64_t side, stride;        // of the window
+  std::int64_t width, before;       // of a line; pixel p's window begins at its column p * stride - before
+  std::int64_t first, last;         // pixels; `out` is that of `first`
+  std::int8_t padding;
 };
 
 // i16 inputs: i48 sums. The products of at most 128 taps fit i32 (2^15 * 2^8 * 2^7).
@@ -44,22 +60,33 @@ struct DepthwiseI16Call {
 
 struct DepthwiseKernels {
   int lanes;
-  int group;            // taps multiplied at once in i8
-  int weight_bytes;     // of an i8 weight as packed
-  std::int32_t offset;  // added to each i8 input
   void (*f32)(const DepthwiseF32Call&);
-  void (*i8)(const DepthwiseI8Call&);
   void (*i16)(const DepthwiseI16Call&);
 };
 const DepthwiseKernels& depthwise_kernels();
 
-// [chunk of `lanes` channels][group of taps][lane][tap in the group], from weight(tap, channel) less its zero point.
-// Empty when a difference does not fit the packed weight.
+struct DepthwiseI8Kernels {
+  int group;            // taps multiplied at once
+  int weight_bytes;     // of a weight as packed
+  std::int32_t offset;  // added to each input
+  void (*pixels)(const DepthwiseI8Call&);
+  void (*columns)(const DepthwiseI8Columns&);
+};
+const DepthwiseI8Kernels& depthwise_i8_kernels();
+// Whether `columns` takes a window of this size and stride.
+bool takes_columns(std::int64_t height, std::int64_t width, std::int64_t stride);
+
+// [chunk of `lanes` channels][group of taps][lane][tap in the group], from weight(tap, channel) less its zero point,
+// the taps as listed; no_tap: a weight of zero. Empty when a difference does not fit the packed weight.
 struct DepthwisePacking {
   std::int64_t lanes, group, bytes;
 };
-Lines<std::byte> pack_depthwise(const DepthwisePacking& packing, const std::int8_t* weight, std::int64_t taps,
-                                std::int64_t channels, std::int64_t tap_stride, std::int64_t channel_stride,
-                                std::int32_t weight_zp);
+constexpr std::int64_t no_tap = -1;
+Lines<std::byte> pack_depthwise(const DepthwisePacking& packing, std::span<const std::int64_t> taps,
+                                const std::int8_t* weight, std::int64_t channels, std::int64_t tap_stride,
+                                std::int64_t channel_stride, std::int32_t weight_zp);
+std::vector<std::int64_t> taps_in_order(std::int64_t count);
+// Those of a square window column by column, each filled to whole groups.
+std::vector<std::int64_t> taps_by_columns(std::int64_t side, std::int64_t group);
 
 }  // namespace tosaic::cpu
