@@ -12,6 +12,16 @@
 namespace tosaic::cpu {
 namespace {
 
+template <class T>
+const auto& depthwise_kernels() {
+  if constexpr (std::is_same_v<T, float>)
+    return depthwise_f32_kernels();
+  else if constexpr (std::is_same_v<T, std::int8_t>)
+    return depthwise_i8_kernels();
+  else
+    return depthwise_i16_kernels();
+}
+
 // T, of the input, is float, std::int8_t or std::int16_t. A channel multiplier m makes m kernels of the same inputs;
 // their outputs are interleaved afterwards (rare, so not fast).
 template <class T>
@@ -31,11 +41,11 @@ struct Depthwise {
     Lines<std::int64_t> wide_bias;  // i16
   };
   std::vector<Part> parts;
-  bool by_columns = false;                        // i8: see DepthwiseI8Columns
+  bool by_columns = false;                        // see DepthwiseColumns
   std::vector<T> padding;                         // what lies outside: zero, or the zero point
   std::int64_t rows_per_task = 1, row_parts = 1;  // a task has rows, or one of the parts of a row
   std::size_t tile_bytes = 0, scratch = 0;
-  const DepthwiseKernels* kernels = nullptr;
+  const decltype(depthwise_kernels<T>())& kernels = depthwise_kernels<T>();
 
   std::int64_t output_rows() const { return window.batch * window.out[1]; }
   // Bytes of what the kernel writes.
@@ -46,8 +56,8 @@ struct Depthwise {
     const auto [kd, kh, kw] = window.kernel;
     const T* taps[128 + 4];
     std::int64_t t = 0;
-    for (std::int64_t y = 0; y < kh; ++y)
-      for (std::int64_t x = 0; x < kw; ++x) {
+    for (std::int64_t x = 0; x < kw; ++x)
+      for (std::int64_t y = 0; y < kh; ++y) {
         const std::int64_t ix = ox * window.stride[2] - window.before[2] + x * window.dilation[2];
         const bool inside = lines[y] && ix >= 0 && ix < window.in[2];
         taps[t++] = inside ? lines[y] + ix * window.channels : padding.data();
@@ -57,28 +67,38 @@ struct Depthwise {
     const Part& part = parts[static_cast<std::size_t>(m)];
     const std::int64_t step = window.stride[2] * window.channels;
     if constexpr (is_float) {
-      kernels->f32({taps, t, count, step, window.channels, part.weight.data(), padded, part.bias.data(),
-                    epilogue.lowest, epilogue.highest, reinterpret_cast<float*>(to), window.channels});
+      kernels.pixels({channels_of(part, to), taps, t, count, step});
     } else if constexpr (!is_i8) {
-      kernels->i16({taps, t, count, step, window.channels, reinterpret_cast<const std::int32_t*>(part.packed.data()),
-                    part.wide_bias.data(), reinterpret_cast<std::int64_t*>(to), window.channels});
+      kernels.pixels({taps, t, count, step, window.channels, reinterpret_cast<const std::int32_t*>(part.packed.data()),
+                      part.wide_bias.data(), reinterpret_cast<std::int64_t*>(to), window.channels});
     } else {
-      depthwise_i8_kernels().pixels({channels_of(part, to), taps, t, count, step,
-                                     epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(to)});
+      kernels.pixels({channels_of(part, to), taps, t, count, step,
+                      epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(to)});
     }
   }
-  DepthwiseI8Channels channels_of(const Part& part, std::byte* to) const {
-    return {.channels = window.channels,
-            .weight = part.packed.data(),
-            .term = part.term.data(),
-            .out_step = window.channels,
-            .out = reinterpret_cast<std::int8_t*>(to),
-            .multiplier = part.scales.multiplier.data(),
-            .shift = part.scales.shift.data(),
-            .round = part.scales.round.data(),
-            .zero_point = epilogue.output_zp,
-            .lowest = epilogue.lowest_quantised,
-            .highest = epilogue.highest_quantised};
+  auto channels_of(const Part& part, std::byte* to) const {
+    if constexpr (is_float) {
+      return DepthwiseF32Channels{.channels = window.channels,
+                                  .weight = part.weight.data(),
+                                  .weight_stride = padded,
+                                  .bias = part.bias.data(),
+                                  .lowest = epilogue.lowest,
+                                  .highest = epilogue.highest,
+                                  .out = reinterpret_cast<float*>(to),
+                                  .out_step = window.channels};
+    } else {
+      return DepthwiseI8Channels{.channels = window.channels,
+                                 .weight = part.packed.data(),
+                                 .term = part.term.data(),
+                                 .multiplier = part.scales.multiplier.data(),
+                                 .shift = part.scales.shift.data(),
+                                 .round = part.scales.round.data(),
+                                 .zero_point = epilogue.output_zp,
+                                 .lowest = epilogue.lowest_quantised,
+                                 .highest = epilogue.highest_quantised,
+                                 .out = reinterpret_cast<std::int8_t*>(to),
+                                 .out_step = window.channels};
+    }
   }
 
   // Pixels [first, last) of output row `row` by kernel m: those whose taps touch padding one by one, those between in
@@ -94,13 +114,13 @@ struct Depthwise {
       lines[y] = inside ? in + (n * window.in[1] + iy) * window.in[2] * window.channels : nullptr;
       whole &= inside;
     }
-    if constexpr (is_i8) {
+    if constexpr (is_float || is_i8) {
       if (by_columns) {
         for (std::int64_t y = 0; y < window.kernel[1]; ++y)
           if (!lines[y]) lines[y] = padding.data();
-        return depthwise_i8_kernels().columns({channels_of(parts[static_cast<std::size_t>(m)], to), lines,
-                                               window.kernel[1], window.stride[2], window.in[2], window.before[2],
-                                               first, last, padding[0]});
+        return kernels.columns(
+            {channels_of(parts[static_cast<std::size_t>(m)], to),
+             {lines, window.kernel[1], window.stride[2], window.in[2], window.before[2], first, last, padding[0]}});
       }
     }
     const std::int64_t width = window.out[2], stride = window.stride[2],
@@ -150,12 +170,14 @@ void make_part(Depthwise<float>& conv, const Graph& graph, const Node& node, std
   const auto* weight = reinterpret_cast<const float*>(graph[node.inputs[1]].constant.data());
   const auto bias = graph[node.inputs[2]].constant.as<float>();
   const std::int64_t channels = conv.window.channels, taps = conv.window.taps(), multiplier = conv.multiplier;
+  const std::vector<std::int64_t> order = taps_by_columns(conv.window.kernel[1], conv.window.kernel[2], 1);
   part.weight.assign(static_cast<std::size_t>(taps * conv.padded), 0.0f);
   part.bias.assign(static_cast<std::size_t>(conv.padded), 0.0f);
   for (std::int64_t c = 0; c < channels; ++c) {
     part.bias[static_cast<std::size_t>(c)] = bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c * multiplier + m)];
     for (std::int64_t t = 0; t < taps; ++t)
-      part.weight[static_cast<std::size_t>(t * conv.padded + c)] = weight[(t * channels + c) * multiplier + m];
+      part.weight[static_cast<std::size_t>(t * conv.padded + c)] =
+          weight[(order[static_cast<std::size_t>(t)] * channels + c) * multiplier + m];
   }
 }
 
@@ -164,8 +186,9 @@ bool make_part(Depthwise<std::int16_t>& conv, const Graph& graph, const Node& no
   const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
   const auto bias = graph[node.inputs[2]].constant.as<std::int64_t>();
   const std::int64_t channels = conv.window.channels, multiplier = conv.multiplier;
-  part.packed = pack_depthwise({conv.kernels->lanes, 1, 4}, taps_in_order(conv.window.taps()), weight + m, channels,
-                               channels * multiplier, multiplier, only_scalar(graph, node.inputs[4]));
+  part.packed =
+      pack_depthwise({conv.kernels.lanes, 1, 4}, taps_by_columns(conv.window.kernel[1], conv.window.kernel[2], 1),
+                     weight + m, channels, channels * multiplier, multiplier, only_scalar(graph, node.inputs[4]));
   part.wide_bias.assign(static_cast<std::size_t>(conv.padded), 0);
   for (std::int64_t c = 0; c < channels; ++c)
     part.wide_bias[static_cast<std::size_t>(c)] =
@@ -179,10 +202,10 @@ bool make_part(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& nod
   const auto bias = graph[node.inputs[2]].constant.as<std::int32_t>();
   const std::int64_t channels = conv.window.channels, taps = conv.window.taps(), multiplier = conv.multiplier;
   const std::int32_t input_zp = only_scalar(graph, node.inputs[3]), weight_zp = only_scalar(graph, node.inputs[4]);
-  const DepthwiseI8Kernels& kernels = depthwise_i8_kernels();
+  const DepthwiseI8Kernels& kernels = conv.kernels;
   part.packed =
-      pack_depthwise({conv.kernels->lanes, kernels.group, kernels.weight_bytes},
-                     conv.by_columns ? taps_by_columns(conv.window.kernel[1], kernels.group) : taps_in_order(taps),
+      pack_depthwise({conv.kernels.lanes, kernels.group, kernels.weight_bytes},
+                     taps_by_columns(conv.window.kernel[1], conv.window.kernel[2], conv.by_columns ? kernels.group : 1),
                      weight + m, channels, channels * multiplier, multiplier, weight_zp);
   if (part.packed.empty()) return false;
   part.term.assign(static_cast<std::size_t>(conv.padded), 0);
@@ -201,7 +224,7 @@ bool make_part(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& nod
       multipliers.push_back(e.multiplier[from]);
       shifts.push_back(e.shift[from]);
     }
-    part.scales = rescale_columns(multipliers, shifts, channels, conv.kernels->lanes);
+    part.scales = rescale_columns(multipliers, shifts, channels, conv.kernels.lanes);
   }
   return true;
 }
@@ -210,15 +233,17 @@ template <class T>
 bool take(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
   auto conv = std::make_shared<Depthwise<T>>();
-  conv->kernels = &depthwise_kernels();
   conv->window = window_of(planning.graph, node);
   if (conv->window.taps() > 128) return false;
   conv->multiplier = planning.type(node.inputs[1]).shape.size(3);
   conv->input = node.inputs[0];
-  conv->padded = (conv->window.channels + conv->kernels->lanes - 1) / conv->kernels->lanes * conv->kernels->lanes;
+  conv->padded = (conv->window.channels + conv->kernels.lanes - 1) / conv->kernels.lanes * conv->kernels.lanes;
   conv->epilogue = find_epilogue(planning, n, Depthwise<T>::is_i8);
-  conv->by_columns = Depthwise<T>::is_i8 && conv->epilogue.rescaled && conv->window.dilation[2] == 1 &&
-                     takes_columns(conv->window.kernel[1], conv->window.kernel[2], conv->window.stride[2]);
+  if constexpr (Depthwise<T>::is_float || Depthwise<T>::is_i8) {
+    const bool can = Depthwise<T>::is_i8 ? conv->epilogue.rescaled : conv->window.channels >= conv->kernels.lanes;
+    conv->by_columns = conv->kernels.columns && can && conv->window.dilation[2] == 1 &&
+                       takes_columns(conv->window.kernel[1], conv->window.kernel[2], conv->window.stride[2]);
+  }
   conv->parts.resize(static_cast<std::size_t>(conv->multiplier));
   for (std::int64_t m = 0; m < conv->multiplier; ++m) {
     if constexpr (Depthwise<T>::is_float)

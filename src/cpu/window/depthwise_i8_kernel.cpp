@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "cpu/matrix/rescale-inl.h"
+#include "cpu/window/depthwise_columns-inl.h"
 #include "simd/pair_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -61,6 +62,12 @@ class Taps {  // u8: x + 128
 #else
 class Taps {  // pairs of i16, or one i32
  public:
+  // Rare, and as long as the loops that it would be a part of.
+  static HWY_NOINLINE hn::Vec<hn::Rebind<std::int8_t, Ints> > load_some(const std::int8_t* from, std::size_t count) {
+    HWY_ALIGN std::int8_t some[HWY_MAX_BYTES / 4] = {};
+    std::memcpy(some, from, count);
+    return hn::LoadU(hn::Rebind<std::int8_t, Ints>(), some);
+  }
 #if HWY_TARGET == HWY_SCALAR
   static constexpr int group = 1, weight_bytes = 4, offset = 0;
 #else
@@ -71,12 +78,7 @@ class Taps {  // pairs of i16, or one i32
   template <int count, bool all>
   HWY_INLINE IntVector load(const std::int8_t* const* line, std::int64_t at) const {
     const hn::Rebind<std::int8_t, Ints> d8;
-    const auto one = [&](int t) HWY_ATTR {
-      if constexpr (all) return hn::LoadU(d8, line[t] + at);
-      HWY_ALIGN std::int8_t some[HWY_MAX_BYTES / 4] = {};
-      std::memcpy(some, line[t] + at, used_);
-      return hn::LoadU(d8, some);
-    };
+    const auto one = [&](int t) HWY_ATTR { return all ? hn::LoadU(d8, line[t] + at) : load_some(line[t] + at, used_); };
     if constexpr (count == 1) return hn::PromoteTo(Ints(), one(0));
 #if HWY_TARGET != HWY_SCALAR
     else {
@@ -184,113 +186,77 @@ void pixels(const DepthwiseI8Call& call) {
   call.tap_count == 9 ? all_pixels<(9 + Taps::group - 1) / Taps::group>(call) : all_pixels<0>(call);
 }
 
-// ---- Square windows, by columns. A column adds to the sums of all pixels whose window has it: `open` of them. Taps of
-// a column are numbered from the first of those on, and are `stride` apart.
-template <int side, int stride>
-struct OpenPixels {
-  static constexpr int open = (side - 1) / stride + 1, groups = (side + Taps::group - 1) / Taps::group;
-  IntVector acc[open];
-
-  template <class Column>
-  HWY_INLINE void add(const Column& column, const IntVector (&weight)[side][groups], int tap) {
+// ---- Square windows, by columns: a group is of elements in Taps.
+template <int side_, bool all>
+struct ChunkOfChannels {
+  static constexpr int side = side_, groups = (side + Taps::group - 1) / Taps::group;
+  using Vector = IntVector;
+  const std::int8_t* const* lines;
+  Taps taps;
+  Vector term, outside;
+  Vector weight[side][groups];
+  HWY_INLINE ChunkOfChannels(const DepthwiseI8Columns& call, std::int64_t c)
+      : lines(call.window.lines),
+        taps(call.of.channels - c),
+        term(hn::LoadU(Ints(), call.of.term + c)),
+        outside(Taps::same(call.window.padding)) {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));
 #pragma GCC unroll 7
-    for (int g = 0; g < groups; ++g) {
+    for (int x = 0; x < side; ++x) {
 #pragma GCC unroll 7
-      for (int i = 0; i < open; ++i)
-        if (tap >= i * stride) acc[i] = Taps::add_products(acc[i], column[g], weight[tap - i * stride][g]);
+      for (int g = 0; g < groups; ++g) weight[x][g] = weights(call.of, c * side * groups + (x * groups + g) * lanes);
     }
   }
-  HWY_INLINE IntVector take_first(IntVector next) {
-    const IntVector first = acc[0];
+  HWY_INLINE void load(std::int64_t at, Vector (&column)[groups]) const {
 #pragma GCC unroll 7
-    for (int i = 1; i < open; ++i) acc[i - 1] = acc[i];
-    acc[open - 1] = next;
-    return first;
+    for (int g = 0; g + 1 < groups; ++g) column[g] = taps.template load<Taps::group, all>(lines + g * Taps::group, at);
+    constexpr int before = (groups - 1) * Taps::group;
+    column[groups - 1] = taps.template load<side - before, all>(lines + before, at);
   }
+  static HWY_INLINE Vector add_products(Vector sums, Vector x, Vector w) { return Taps::add_products(sums, x, w); }
 };
 
 template <int side, int stride, bool all>
 HWY_NOINLINE void chunk_of_columns(const DepthwiseI8Columns& call, std::int64_t first, std::int64_t last,
                                    std::int64_t c) {
-  const Ints d;
   const DepthwiseI8Channels& of = call.of;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  using Open = OpenPixels<side, stride>;
-  constexpr int groups = Open::groups;
-  const Taps taps(of.channels - c);
   const Chunk chunk(of, c);
-  const IntVector outside = Taps::same(call.padding), term = hn::LoadU(d, of.term + c);
-  IntVector weight[side][groups];
-#pragma GCC unroll 7
-  for (int tap = 0; tap < side; ++tap) {
-#pragma GCC unroll 7
-    for (int g = 0; g < groups; ++g) weight[tap][g] = weights(of, c * side * groups + (tap * groups + g) * lanes);
-  }
-  Open open;
-#pragma GCC unroll 7
-  for (int i = 0; i < Open::open; ++i) open.acc[i] = term;
-  const auto add = [&](std::int64_t x, int tap) HWY_ATTR {
-    IntVector column[groups];
-    if (static_cast<std::uint64_t>(x) < static_cast<std::uint64_t>(call.width)) {
-      const std::int64_t at = x * of.channels + c;
-#pragma GCC unroll 7
-      for (int g = 0; g + 1 < groups; ++g) column[g] = taps.load<Taps::group, all>(call.lines + g * Taps::group, at);
-      constexpr int rest = side - (groups - 1) * Taps::group;
-      column[groups - 1] = taps.load<rest, all>(call.lines + (groups - 1) * Taps::group, at);
-    } else {
-#pragma GCC unroll 7
-      for (int g = 0; g < groups; ++g) column[g] = outside;
-    }
-    open.add(column, weight, tap);
-  };
-  std::int64_t x = first * stride - call.before;
-#pragma GCC unroll 7
-  for (int tap = 0; tap < side - stride; ++tap) add(x++, tap);
-  std::int8_t* out = of.out + (first - call.first) * of.out_step + c;
-  for (std::int64_t p = first; p < last; p += 4, out += 4 * of.out_step) {
-    IntVector scaled[4];
+  std::int8_t* const out = of.out + c;
+  by_columns<stride>(ChunkOfChannels<side, all>(call, c), call.window, of.channels, c, first, last,
+                     [&](std::int64_t p, const IntVector(&sums)[4], std::int64_t count) HWY_ATTR {
+                       IntVector scaled[4];
 #pragma GCC unroll 4
-    for (int q = 0; q < 4; ++q) {
-#pragma GCC unroll 2
-      for (int tap = side - stride; tap < side; ++tap) add(x++, tap);
-      scaled[q] = chunk.rescale(open.take_first(term));
-    }
-    const std::int64_t count = std::min<std::int64_t>(4, last - p);
-    if (all && count == 4) {
-      chunk.codes.store_four(scaled, out, of.out_step);
-    } else {
+                       for (int q = 0; q < 4; ++q) scaled[q] = chunk.rescale(sums[q]);
+                       std::int8_t* const to = out + (p - call.window.first) * of.out_step;
+                       if (all && count == 4) return chunk.codes.store_four(scaled, to, of.out_step);
 #pragma GCC unroll 4
-      for (int q = 0; q < 4; ++q)
-        if (q < count) chunk.template store<all>(scaled[q], out + q * of.out_step);
-    }
-  }
+                       for (int q = 0; q < 4; ++q)
+                         if (q < count) chunk.template store<all>(scaled[q], to + q * of.out_step);
+                     });
 }
-// So many pixels at a time that their lines stay in the nearest cache from chunk to chunk.
 template <int side, int stride>
 void all_columns(const DepthwiseI8Columns& call) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));
-  const std::int64_t at_once = std::max<std::int64_t>(16, 32768 / (side * stride * call.of.channels) / 4 * 4);
-  for (std::int64_t first = call.first; first < call.last; first += at_once) {
-    const std::int64_t last = std::min(call.last, first + at_once);
+  for_strips(call.window, call.of.channels, [&](std::int64_t first, std::int64_t last) {
     std::int64_t c = 0;
     for (; c + lanes <= call.of.channels; c += lanes) chunk_of_columns<side, stride, true>(call, first, last, c);
     if (c < call.of.channels) chunk_of_columns<side, stride, false>(call, first, last, c);
-  }
+  });
 }
-template <int side>
-void either_stride(const DepthwiseI8Columns& call) {
-  call.stride == 1 ? all_columns<side, 1>(call) : all_columns<side, 2>(call);
-}
+#if HWY_TARGET == HWY_SCALAR
+constexpr auto* by_columns_here = static_cast<void (*)(const DepthwiseI8Columns&)>(nullptr);
+#else
 void columns(const DepthwiseI8Columns& call) {
-  if (call.side == 3) return either_stride<3>(call);
-  if (call.side == 5) return either_stride<5>(call);
-  either_stride<7>(call);
+  for_window(call.window, [&](auto side, auto stride) { all_columns<side(), stride()>(call); });
 }
+constexpr auto* by_columns_here = &columns;
+#endif
 
 }  // namespace
 
 const DepthwiseI8Kernels& depthwise_i8_kernels_here() {
-  static const DepthwiseI8Kernels here{Taps::group, Taps::weight_bytes, Taps::offset, &pixels, &columns};
+  static const DepthwiseI8Kernels here{
+      static_cast<int>(hn::Lanes(Ints())), Taps::group, Taps::weight_bytes, Taps::offset, &pixels, by_columns_here};
   return here;
 }
 
@@ -302,9 +268,5 @@ HWY_AFTER_NAMESPACE();
 namespace tosaic::cpu {
 HWY_EXPORT(depthwise_i8_kernels_here);
 const DepthwiseI8Kernels& depthwise_i8_kernels() { return HWY_DYNAMIC_DISPATCH(depthwise_i8_kernels_here)(); }
-
-bool takes_columns(std::int64_t height, std::int64_t width, std::int64_t stride) {
-  return height == width && (width == 3 || width == 5 || width == 7) && (stride == 1 || stride == 2);
-}
 }  // namespace tosaic::cpu
 #endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise products of one row of pixels by columns of a square window, for inclusion in files compiled per
+// instruction set. A column adds to the sums of all pixels whose window has it: those are open.
+#if defined(TOSAIC_CPU_DEPTHWISE_COLUMNS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TOSAIC_CPU_DEPTHWISE_COLUMNS_INL_H
+#undef TOSAIC_CPU_DEPTHWISE_COLUMNS_INL_H
+#else
+#define TOSAIC_CPU_DEPTHWISE_COLUMNS_INL_H
+#endif
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "cpu/window/depthwise_kernel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tosaic::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class Chunk, int stride>
+struct OpenPixels {
+  static constexpr int open = (Chunk::side - 1) / stride + 1;
+  typename Chunk::Vector sums[open];
+
+  explicit HWY_INLINE OpenPixels(typename Chunk::Vector term) {
+#pragma GCC unroll 7
+    for (int i = 0; i < open; ++i) sums[i] = term;
+  }
+  // The column that is tap number `tap` of the first pixel's window, and `stride` less of each next one's.
+  HWY_INLINE void add(const Chunk& chunk, const typename Chunk::Vector (&column)[Chunk::groups], int tap) {
+#pragma GCC unroll 7
+    for (int g = 0; g < Chunk::groups; ++g) {
+#pragma GCC unroll 7
+      for (int i = 0; i < open; ++i)
+        if (tap >= i * stride) sums[i] = Chunk::add_products(sums[i], column[g], chunk.weight[tap - i * stride][g]);
+    }
+  }
+  HWY_INLINE typename Chunk::Vector take_first(typename Chunk::Vector next) {
+    const typename Chunk::Vector first = sums[0];
+#pragma GCC unroll 7
+    for (int i = 1; i < open; ++i) sums[i - 1] = sums[i];
+    sums[open - 1] = next;
+    return first;
+  }
+};
+
+// Pixels [first, last) of the channels from c on that `chunk` knows: its side, in how many groups it holds the elements
+// of a column, the weights of each, what sums begin with (`term`), and what an element outside is.
+// finish(p, sums, count): those of four pixels from p on, of which the first `count` are wanted.
+template <int stride, class Chunk, class T, class Finish>
+HWY_INLINE void by_columns(const Chunk& chunk, const DepthwiseColumns<T>& window, std::int64_t channels, std::int64_t c,
+                           std::int64_t first, std::int64_t last, const Finish& finish) {
+  using Vector = typename Chunk::Vector;
+  constexpr int side = Chunk::side;
+  OpenPixels<Chunk, stride> open(chunk.term);
+  const auto add = [&](std::int64_t x, int tap) HWY_ATTR {
+    Vector column[Chunk::groups];
+    if (static_cast<std::uint64_t>(x) < static_cast<std::uint64_t>(window.width)) {
+      chunk.load(x * channels + c, column);
+    } else {
+#pragma GCC unroll 7
+      for (int g = 0; g < Chunk::groups; ++g) column[g] = chunk.outside;
+    }
+    open.add(chunk, column, tap);
+  };
+  std::int64_t x = first * stride - window.before;
+#pragma GCC unroll 7
+  for (int tap = 0; tap < side - stride; ++tap) add(x++, tap);
+  for (std::int64_t p = first; p < last; p += 4) {
+    Vector sums[4];
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q) {
+#pragma GCC unroll 2
+      for (int tap = side - stride; tap < side; ++tap) add(x++, tap);
+      sums[q] = open.take_first(chunk.term);
+    }
+    finish(p, sums, std::min<std::int64_t>(4, last - p));
+  }
+}
+
+// work(first, last): so many pixels at a time that their lines stay in the nearest cache from chunk to chunk.
+template <class T, class Work>
+HWY_INLINE void for_strips(const DepthwiseColumns<T>& window, std::int64_t channels, const Work& work) {
+  const std::int64_t bytes = window.side * window.stride * channels * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t at_once = std::max<std::int64_t>(16, 32768 / bytes / 4 * 4);
+  for (std::int64_t first = window.first; first < window.last; first += at_once)
+    work(first, std::min(window.last, first + at_once));
+}
+
+// work(side, stride) as constants: of the windows that takes_columns.
+template <class T, class Work>
+HWY_INLINE void for_window(const DepthwiseColumns<T>& window, const Work& work) {
+  const auto with_side = [&](auto side) {
+    if (window.stride == 1) return work(side, std::integral_constant<int, 1>());
+    work(side, std::integral_constant<int, 2>());
+  };
+  if (window.side == 3) return with_side(std::integral_constant<int, 3>());
+  if (window.side == 5) return with_side(std::integral_constant<int, 5>());
+  with_side(std::integral_constant<int, 7>());
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tosaic::cpu
+HWY_AFTER_NAMESPACE();
+#endif
