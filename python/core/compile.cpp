@@ -228,6 +228,23 @@ void bind_compile(nb::module_& m) {
       nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("in_pieces"),
       nb::sig("def annotation(program: Program, target: str, options: dict[str, list[str]], in_pieces: bool) -> str"),
       "The plan as JSON, for PT2E's quantizers.");
+  m.def(
+      "equalized_parameters",
+      [](const Program& program, const std::string& target, const nb::dict& options, const nb::dict& samples) {
+        const Options how = options_of(options);
+        Calls calls(program, nb::none(), samples);
+        auto found = unlocked(
+            [&] { return equalized_parameters(program, target, how, calls.callbacks(), calls.only_samples()); });
+        nb::dict all;
+        for (const auto& [name, tensor] : calls.end(std::move(found))) all[nb::cast(name)] = given(tensor);
+        return all;
+      },
+      nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("samples"),
+      nb::sig("def equalized_parameters(program: Program, target: str, options: dict[str, list[str]], "
+              "samples: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
+              "tuple[int, ...] | None]]]] | str]) -> dict[str, typing.Any]"),
+      "Parameters with which small channels are larger, by their names, as objects that speak DLPack; only those that "
+      "change. For PT2E's quantizers. Samples as of `compile`.");
 }
 
 }  // namespace tosaic::python

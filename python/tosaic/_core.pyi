@@ -461,6 +461,11 @@ def plan(program: Program, target: str, options: dict[str, list[str]]) -> tuple[
 def annotation(program: Program, target: str, options: dict[str, list[str]], in_pieces: bool) -> str:
     """The plan as JSON, for PT2E's quantizers."""
 
+def equalized_parameters(program: Program, target: str, options: dict[str, list[str]], samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str]) -> dict[str, Any]:
+    """
+    Parameters with which small channels are larger, by their names, as objects that speak DLPack; only those that change. For PT2E's quantizers. Samples as of `compile`.
+    """
+
 class Session:
     """Something that runs, for one thread at a time."""
 

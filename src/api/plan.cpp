@@ -7,7 +7,9 @@
 #include "api/compile_options.h"
 #include "api/guard.h"
 #include "api/program.h"
+#include "pipeline/methods.h"
 #include "pipeline/question.h"
+#include "pipeline/steps.h"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic {
@@ -81,6 +83,22 @@ Result<PrintedPlan> plan(const Program& program, const std::string& target, cons
 Result<std::string> annotation(const Program& program, const std::string& target, const Options& options,
                                bool in_pieces) {
   return guarded(program.name(), [&] { return annotation_of(program, target, options, in_pieces); });
+}
+
+Result<std::vector<std::pair<std::string, OwnedTensor>>> equalized_parameters(const Program& program,
+                                                                              const std::string& target,
+                                                                              const Options& options,
+                                                                              const Callbacks& callbacks,
+                                                                              const SampleSource& samples) {
+  return guarded(program.name(), [&]() -> Result<std::vector<std::pair<std::string, OwnedTensor>>> {
+    TOSAIC_TRY(const CompileOptions how, integer_options(target, options));
+    TOSAIC_TRY(const Method* const method, only_method(program.impl().exported));
+    TOSAIC_TRY(const CompileCallbacks calls, callbacks_of(program, callbacks, samples));
+    TOSAIC_TRY(const auto changed, equalised_parameters({*method, how, calls, samples_given(*method, calls)}));
+    std::vector<std::pair<std::string, OwnedTensor>> all;
+    for (const auto& [name, tensor] : changed) all.emplace_back(name, owned(tensor));
+    return all;
+  });
 }
 
 }  // namespace tosaic

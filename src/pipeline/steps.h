@@ -2,6 +2,8 @@
 // The steps between the model and the program, in order: each takes a value and gives the next. pipeline.cpp is the
 // line that they make.
 #pragma once
+#include <map>
+#include <string>
 #include <variant>
 
 #include "lower/lower.h"
@@ -24,6 +26,9 @@ Result<Typed> choose_types(Observed program, const Context& c);
 // `quantised_io`: as the options say it.
 Result<Graph> nominal_types(Graph normal, bool by_pt2e, bool quantised_io, const QuantiseOptions& how,
                             const tosa::Spec& spec);
+// Of a program that somebody else quantises, the parameters with which small channels are larger; only those that
+// change, by their names in the exported graph. None where sizes vary.
+Result<std::map<std::string, Tensor>> equalised_parameters(const Context& c);
 // Samples have sizes of their own, and are one sequence of runs: the program is calibrated at each size, and what a
 // tensor is seen to hold at any of them is its range at all. Nothing: it has nothing to calibrate.
 Result<std::optional<Calibration>> calibrate_over_sizes(const Graph& varying, const Samples& samples, const Context& c);

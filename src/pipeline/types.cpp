@@ -139,6 +139,23 @@ Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateCon
   return seen;
 }
 
+Result<std::map<std::string, Tensor>> equalised_parameters(const Context& c) {
+  if (!input_symbols(*c.exported).empty()) return std::map<std::string, Tensor>();  // all sizes have the same weights
+  TOSAIC_TRY(Normal normal, normalise_program(*c.exported, c));
+  if (normal.by_pt2e) return already_quantised();
+  QuantiseOptions how = how_to_quantise(c.options, *c.exported);
+  std::map<std::string, const std::byte*> exported;
+  for (const Value& v : c.exported->values)
+    if (v.is_constant()) exported.emplace(v.name, v.constant.data());
+  how.may_equalise = [&](const Value& parameter) {
+    const auto found = exported.find(parameter.name);
+    return found != exported.end() && found->second == parameter.constant.data();
+  };
+  how.cancelled = c.callbacks.cancelled;
+  TOSAIC_TRY(const Samples samples, samples_for(normal.graph, normal.stored, c));
+  return equalised_constants(std::move(normal.graph), samples, how, c.callbacks.sink);
+}
+
 Result<std::optional<Calibration>> calibrate_over_sizes(const Graph& varying, const Samples& samples,
                                                         const Context& c) {
   TOSAIC_TRY(SamplesBySizes all, by_sizes(varying, samples));

@@ -13,7 +13,8 @@ namespace {
 
 class Finder {
  public:
-  Finder(const Graph& graph, const QuantisationPlan& plan) : graph_(graph), readers_(graph.values.size(), 0) {
+  Finder(const Graph& graph, const QuantisationPlan& plan, const std::function<bool(const Value&)>& may_change)
+      : graph_(graph), may_change_(may_change), readers_(graph.values.size(), 0) {
     for (const Node& node : graph.nodes)
       for (ValueId v : node.inputs)
         if (v != no_value) ++readers_[v];
@@ -43,7 +44,9 @@ class Finder {
     layer.window = *std::move(window);
     layer.weight = node.inputs[1];
     if (node.inputs.size() > 2) layer.bias = node.inputs[2];
-    const auto is_own = [&](ValueId v) { return readers_[v] == 1 && graph_[v].type.dtype == DType::f32; };
+    const auto is_own = [&](ValueId v) {
+      return readers_[v] == 1 && graph_[v].type.dtype == DType::f32 && (!may_change_ || may_change_(graph_[v]));
+    };
     if (!is_own(layer.weight) || (layer.bias != no_value && !is_own(layer.bias))) return false;
     const int dim = static_cast<int>(layer.window.channel());
     if (const auto& x = found_.of[layer.window.x]; varies(x, found_.factors)) {
@@ -83,6 +86,7 @@ class Finder {
   }
 
   const Graph& graph_;
+  const std::function<bool(const Value&)>& may_change_;
   std::vector<std::uint32_t> readers_;  // per value
   std::map<std::size_t, const PlannedWeight*> planned_;
   EqualisableProgram found_;
@@ -96,8 +100,9 @@ bool EqualisableProgram::any() const {
   return std::ranges::any_of(layers, [&](const EqualisableLayer& layer) { return varies(layer.window.x); });
 }
 
-EqualisableProgram find_equalisable(const Graph& graph, const QuantisationPlan& plan) {
-  return Finder(graph, plan).found();
+EqualisableProgram find_equalisable(const Graph& graph, const QuantisationPlan& plan,
+                                    const std::function<bool(const Value& parameter)>& may_change) {
+  return Finder(graph, plan, may_change).found();
 }
 
 }  // namespace tosaic

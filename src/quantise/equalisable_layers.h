@@ -2,6 +2,7 @@
 // Which channels of a program may be scaled at no cost: what makes a channel has a weight of its own for it, and all
 // that read it undo the factor by theirs. Private to quantise/.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "quantise/channel_factors.h"
@@ -26,7 +27,8 @@ struct EqualisableProgram {
   bool any() const;
 };
 
-// `plan`: of the same graph. It must outlive the result.
-EqualisableProgram find_equalisable(const Graph& graph, const QuantisationPlan& plan);
+// `plan`: of the same graph. It must outlive the result. `may_change`: as QuantiseOptions::may_equalise.
+EqualisableProgram find_equalisable(const Graph& graph, const QuantisationPlan& plan,
+                                    const std::function<bool(const Value& parameter)>& may_change);
 
 }  // namespace tosaic

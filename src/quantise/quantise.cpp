@@ -266,6 +266,25 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
       Calibration::Impl{std::move(found), std::move(exact), states, std::move(bodies), sink, rewrite}));
 }
 
+Result<std::map<std::string, Tensor>> equalised_constants(Graph graph, const std::vector<std::vector<Tensor>>& inputs,
+                                                          const QuantiseOptions& options, const Sink& sink) {
+  TOSAIC_CHECK(check_samples(graph, inputs));
+  const StatesAsTensors states(graph);
+  StateContents contents;
+  TOSAIC_TRY(const auto samples, with_states(graph, inputs, states, contents, options.threads, sink));
+  std::vector<char> inner(graph.values.size(), 0);
+  TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
+  KnownBounds bounds;
+  TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
+  std::vector<const std::byte*> before;
+  for (const Value& v : graph.values) before.push_back(v.constant.data());
+  TOSAIC_CHECK(equalise(graph, inner, samples, options));
+  std::map<std::string, Tensor> changed;
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (graph[v].constant.data() != before[v]) changed.emplace(graph[v].name, Tensor{graph[v].type, graph[v].constant});
+  return changed;
+}
+
 Result<Graph> quantised(Calibration calibration) {
   auto& [found, exact, states, bodies, sink, rewrite] = calibration.impl();
   Graph& body = found.graph;

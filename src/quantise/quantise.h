@@ -35,7 +35,8 @@ struct QuantiseOptions {
   bool bias_correction = true;  // biases take back what rounded weights add to the mean (quantise/bias_correction.h)
   bool equalisation =
       true;  // small channels are made larger, where weights can take that back (quantise/equalisation.h)
-  Rounding rounding = Rounding::by_width;  // of weights
+  std::function<bool(const Value& parameter)> may_equalise;  // those that it may change; empty: any
+  Rounding rounding = Rounding::by_width;                    // of weights
   // Among methods of a program, or among its sizes: what samples of one of them say does not change the weights.
   bool shares_weights = false;
   bool four_bits =
@@ -89,6 +90,11 @@ Result<Graph> quantised(Calibration calibration);
 
 // Has v's dim this size at all of the program's sizes? What is not known by name may vary.
 bool size_stays(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim);
+
+// What equalisation makes of weights and biases, for programs that somebody else quantises: constants that change, by
+// their names. Errors: those of `calibrate`.
+Result<std::map<std::string, Tensor>> equalised_constants(Graph graph, const std::vector<std::vector<Tensor>>& samples,
+                                                          const QuantiseOptions& options, const Sink& sink);
 
 // Is there a scale on any of the graph's types?
 bool is_quantised(const Graph& graph);

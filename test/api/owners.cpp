@@ -118,6 +118,7 @@ TEST(Owners, ProgramsAndArtifactsOfNothing) {
   EXPECT_FALSE(supports(none, "tosa-fp").ok());
   EXPECT_FALSE(plan(none, "tosa-int").ok());
   EXPECT_FALSE(annotation(none, "tosa-int").ok());
+  EXPECT_FALSE(equalized_parameters(none, "tosa-int", {}, {}, {}).ok());
   EXPECT_FALSE(Session::load(none).ok());
   EXPECT_FALSE(Program::together({{"forward", none}}).ok());
   EXPECT_FALSE(read_samples("samples.npz", none).ok());

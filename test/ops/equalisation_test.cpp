@@ -62,10 +62,10 @@ class Equalisation : public testing::Test {
     return all;
   }
 
-  static Graph equalised(Graph graph, const std::vector<std::vector<Tensor>>& given, bool* changed = nullptr) {
+  static Graph equalised(Graph graph, const std::vector<std::vector<Tensor>>& given, bool* changed = nullptr,
+                         QuantiseOptions options = {}) {
     std::vector<Bytes> before;
     for (const Value& v : graph.values) before.push_back(v.constant);
-    QuantiseOptions options;
     options.threads = 1;
     const Status done = equalise(graph, std::vector<char>(graph.values.size()), given, options);
     EXPECT_TRUE(done.ok());
@@ -118,6 +118,20 @@ TEST_F(Equalisation, needs_eight_samples) {
   EXPECT_FALSE(changed);
   equalised(graph, samples(graph, 8), &changed);
   EXPECT_TRUE(changed);
+}
+
+// Of a program that somebody else quantises.
+TEST_F(Equalisation, changes_the_parameters_that_it_may_and_says_them) {
+  const Graph graph = program(two_layers);
+  QuantiseOptions options;
+  const auto found = equalised_constants(graph, samples(graph), options, {});
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->size(), 3u);
+  EXPECT_TRUE(found->contains("w1") && found->contains("b1") && found->contains("v2"));
+  for (const char* other : {"w1", "b1", "v2"}) {
+    options.may_equalise = [&](const Value& parameter) { return parameter.name != other; };
+    EXPECT_TRUE(equalised_constants(graph, samples(graph), options, {})->empty()) << other;
+  }
 }
 
 TEST(ChannelSizes, are_the_same_wherever_channels_stand) {

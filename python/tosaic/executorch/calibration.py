@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
+from torch.utils import _pytree
 from torchao.quantization.pt2e import FakeQuantizeBase, ObserverBase
 
-from .._errors import Error
+from .. import _core
+from .._errors import CompileWarning, Error
+from .._tensors import describe
+from ._prepared_program import program_of
 
 
 @dataclass
@@ -37,6 +42,16 @@ def _attribute(gm: GraphModule, node: Any) -> torch.Tensor | None:
     if not isinstance(node, Node) or node.op != "get_attr":
         return None
     return getattr(gm.get_submodule(node.target.rpartition(".")[0]), node.target.rpartition(".")[2])
+
+
+def _put(gm: GraphModule, node: Node, content: torch.Tensor) -> None:
+    """In place of the attribute, whose tensor the user's model has, too."""
+    path, _, name = node.target.rpartition(".")
+    module = gm.get_submodule(path)
+    before = getattr(module, name)
+    content = content.to(before.dtype)
+    is_parameter = isinstance(before, torch.nn.Parameter)
+    setattr(module, name, torch.nn.Parameter(content, before.requires_grad) if is_parameter else content)
 
 
 def _observed(gm: GraphModule, node: Any) -> tuple[Node, ObserverBase | None]:
@@ -92,19 +107,65 @@ class _Shifts(torch.fx.Interpreter):
         return n.target(**given)
 
 
-def calibrate(prepared: GraphModule, samples: Iterable[Any], *, bias_correction: bool = True) -> GraphModule:
-    """Shows samples to a program of `prepare_pt2e`, and corrects its biases: what the rounding of weights adds to the mean of
-    each channel of a layer's results is taken from its bias (Nagel et al., "Data-Free Quantization Through Weight
-    Equalization and Bias Correction", ICCV 2019, section 4.2, with means over the samples).
+def _without_observers(gm: GraphModule) -> GraphModule:
+    """The program itself, of the same parameters."""
+    graph, now = torch.fx.Graph(), {}
+    for node in gm.graph.nodes:
+        seen, observer = _observed(gm, node)
+        now[node] = graph.node_copy(node, lambda n: now[n]) if observer is None else now[seen]
+    return GraphModule(gm, graph)
+
+
+def _in_int8_by_channel(gm: GraphModule) -> bool:
+    """Is that what the quantizer asked for?"""
+    weights, operands = [], []
+    for call in gm.graph.nodes:
+        if call.op == "call_function" and hasattr(call.target, "_schema"):
+            _, observer = _observed(gm, _argument(call, "weight"))
+            if observer is not None:
+                weights.append(observer)
+                operands.append(_observed(gm, call.args[0])[1])
+    by_channel = all(getattr(w, "ch_axis", None) is not None and "PerChannel" in type(w).__name__ for w in weights)
+    return by_channel and any(o is not None and o.quant_max - o.quant_min <= 255 for o in operands)
+
+
+def _described(calls: list) -> Iterator[tuple[list, list]]:
+    for call in calls:
+        described = [describe(x) for x in _pytree.tree_leaves(call) if isinstance(x, torch.Tensor)]
+        yield [owner for _, owner in described], [row for row, _ in described]
+
+
+def _equalise(prepared: GraphModule, calls: list) -> None:
+    floats = _without_observers(prepared)
+    try:
+        changed = _core.equalized_parameters(program_of(floats), "tosa-int", {}, {"": _described(calls)})
+    except Error as why:
+        warnings.warn(CompileWarning(f"small channels stay as they are: {why}"), stacklevel=3)
+        return
+    nodes = {n.name: n for n in floats.graph.find_nodes(op="get_attr")}
+    for name, content in changed.items():
+        _put(prepared, nodes[name], torch.from_dlpack(content))
+
+
+def calibrate(prepared: GraphModule, samples: Iterable[Any], *, bias_correction: bool = True,
+              equalization: bool = True) -> GraphModule:
+    """Shows samples to a program of `prepare_pt2e`, and changes its weights and biases such that integers lose less.
+
+    Small channels of int8 tensors are made larger where the layers that read them can take that back: what floats compute
+    stays the same. Then biases are corrected: what the rounding of weights adds to the mean of each channel of a layer's
+    results is taken from its bias (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction",
+    ICCV 2019, sections 4.1 and 4.2, here with what the samples show).
 
         prepared = prepare_pt2e(torch.export.export(model, inputs).module(), quantizer)
         model = convert_pt2e(calibrate(prepared, samples))
 
     Args:
-        prepared: what `prepare_pt2e` returned; it is changed. What `prepare_qat_pt2e`
+        prepared: what `prepare_pt2e` returned; it is changed, the model is not. What `prepare_qat_pt2e`
             returned is refused: its training does the same.
         samples: the arguments of a call each, as a tuple; a tensor stands for a program's only argument.
-        bias_correction: False only shows the samples.
+        bias_correction: False leaves biases as they are.
+        equalization: False leaves channels as they are. So do fewer than 8 samples, sizes that vary, activations of 16 bits,
+            and weights with one scale for all channels.
 
     Returns:
         `prepared`.
@@ -120,6 +181,8 @@ def calibrate(prepared: GraphModule, samples: Iterable[Any], *, bias_correction:
         raise Error(code="quantizer.program", message="the program was prepared for training, which finds biases itself",
                     help="use prepare_pt2e instead of prepare_qat_pt2e, or train and convert")
     with torch.no_grad():
+        if equalization and _in_int8_by_channel(prepared):
+            _equalise(prepared, calls)
         for call in calls:
             prepared(*call)
         layers = _layers(prepared) if bias_correction else []
@@ -132,5 +195,5 @@ def calibrate(prepared: GraphModule, samples: Iterable[Any], *, bias_correction:
         for layer in layers:
             bias = _attribute(prepared, layer.bias)
             if layer.shift is not None and layer.shift.isfinite().all():
-                bias += (layer.shift / len(calls)).to(bias.dtype)
+                _put(prepared, layer.bias, bias + layer.shift / len(calls))
     return prepared
