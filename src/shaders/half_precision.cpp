@@ -104,8 +104,12 @@ Graph in_half_precision(const Graph& graph, const KeptWide& wide) {
   Graph made = graph;
   Memories memories(graph);
   std::vector<bool> stays(graph.values.size(), false);
-  if (wide.sums)
+  if (wide.sums) {
     for (ValueId v : running_sums(graph)) stays[memories.of(v)] = true;
+    // Parts of one are read where they lie, and are converted nowhere.
+    for (const Node& node : graph.nodes)
+      if (node.op == tosa::op::slice && stays[memories.of(node.inputs[0])]) stays[memories.of(node.outputs[0])] = true;
+  }
   for (const Node& node : graph.nodes)
     for (ValueId v : node.outputs)
       if (std::ranges::any_of(wide.names, [&](const std::string& name) { return is_named(graph, node, v, name); }))

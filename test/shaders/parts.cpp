@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A slice that is a run of a tensor's bytes is read where it lies, what a concatenation joins is computed there:
 // neither is a dispatch.
+#include "shaders/half_precision.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {
@@ -119,6 +120,26 @@ TEST_F(Parts, OfARecurrence) {
   const ValueId joined = net.node("concat", steps, {{"axis", std::int64_t{1}}});
   net.output(net.node("reduce_sum", {joined}, {{"axis", std::int64_t{2}}}));
   expect_on_device(net, {2e-5, 2e-5});
+}
+
+// A sum that stays in 32 bits is not converted to be cut in parts: what is made of these has 16 again.
+TEST_F(Parts, OfASumInHalfPrecision) {
+  Net net(4);
+  const auto computed = [&] { return net.node("abs", {stored(net, net.input(DType::f32, {2, 1, 256}, -3, 3))}); };
+  const ValueId sum = net.node("add", {computed(), computed()});
+  std::vector<ValueId> parts;
+  for (std::int64_t i = 0; i < 4; ++i) parts.push_back(slice(net, sum, {0, 0, 64 * i}, {1, 1, 64}));
+  const ValueId made = net.node("sigmoid", {parts[0]});
+  ValueId all = net.node("sub", {made, parts[1]});
+  for (std::size_t i = 2; i < 4; ++i)
+    all = net.node("maximum", {all, parts[i]}, {{"nan_mode", std::string("propagate")}});
+  net.output(net.node("reduce_sum", {all}, {{"axis", std::int64_t{2}}}));
+  const Graph halves = shaders::in_half_precision(net.graph, {.sums = true});
+  for (ValueId v : parts) EXPECT_EQ(halves[v].type.dtype, DType::f32);
+  EXPECT_EQ(halves[made].type.dtype, DType::f16);
+  const auto program = shaders::compile(net.graph, base, shaders::Precision::fp16, nullptr, {.sums = true});
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->tiers.at(0).dispatches.size(), 4u);  // two are summed, and the parts together
 }
 
 }  // namespace
