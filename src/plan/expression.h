@@ -31,7 +31,8 @@ struct Expression {
 // The operands of an elementwise operator that are tensors to walk over; after them stand its constants.
 std::size_t walked_operands(const tosa::Op& op);
 
-// `nodes`: elementwise, one result each, ascending; the last one's is the output, the others' are read only inside.
+// `nodes`: elementwise, one result each, ascending; the last one's is the output. Who needs another
+// one's result outside stores that as well.
 Expression expression_of(const Graph& graph, const std::vector<std::uint32_t>& nodes);
 
 }  // namespace tosaic::plan

@@ -6,6 +6,7 @@
 
 #include "ir/extent.h"
 #include "plan/expression.h"
+#include "plan/views.h"
 
 namespace tosaic::plan {
 namespace {
@@ -39,6 +40,27 @@ std::optional<std::uint32_t> joint(const Uses& uses, const Fusing& fusing, Value
   return std::nullopt;
 }
 
+// Do all who read the value come after node `last`, but for those of `group`? These do not read it by a view, which is
+// memory.
+bool is_read_after(const Uses& uses, ValueId value, std::uint32_t last, const std::vector<std::uint32_t>& group = {}) {
+  for (std::uint32_t user : uses.users[value]) {
+    if (user > last) return true;  // and so do all that follow
+    if (holds(group, user)) continue;
+    if (!is_view(uses.node(user)) || !is_read_after(uses, uses.node(user).outputs[0], last)) return false;
+  }
+  return true;
+}
+
+// The members and all elementwise nodes of as many elements that serve only them, ascending.
+std::vector<std::uint32_t> elementwise_closure(const Uses& uses, const Fusing& fusing,
+                                               std::vector<std::uint32_t> members, std::size_t most, ValueId stop) {
+  const auto elements_made = [&](std::uint32_t n) { return elements_of(uses.type(uses.node(n).outputs[0]).shape); };
+  const Dim elements = elements_made(members.back());
+  return with_producers(uses, std::move(members), most, [&](std::uint32_t n) {
+    return uses.node(n).outputs[0] != stop && elements_made(n) == elements && fusing.can(n);
+  });
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> with_producers(const Uses& uses, std::vector<std::uint32_t> members, std::size_t most,
@@ -67,11 +89,42 @@ std::vector<std::uint32_t> with_producers(const Uses& uses, std::vector<std::uin
 }
 
 std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fusing, std::uint32_t last, ValueId stop) {
-  const auto elements_made = [&](std::uint32_t n) { return elements_of(uses.type(uses.node(n).outputs[0]).shape); };
-  const Dim elements = elements_made(last);
-  return with_producers(uses, {last}, fusing.max_nodes, [&](std::uint32_t n) {
-    return uses.node(n).outputs[0] != stop && elements_made(n) == elements && fusing.can(n);
-  });
+  return elementwise_closure(uses, fusing, {last}, fusing.max_nodes, stop);
+}
+
+std::vector<std::uint32_t> with_shared_results(
+    const Uses& uses, const Fusing& fusing, std::vector<std::uint32_t> group,
+    const std::function<bool(const std::vector<std::uint32_t>& nodes)>& takes) {
+  const std::uint32_t last = group.back();
+  const Shape& shape = uses.type(uses.node(last).outputs[0]).shape;
+  std::vector<std::uint32_t> refused;  // with which it would be cut short, or is not taken
+  const auto is_shared = [&](std::uint32_t n) {
+    const Node& node = uses.node(n);
+    return node.outputs.size() == 1 && uses.type(node.outputs[0]).shape == shape && fusing.can(n) &&
+           is_read_after(uses, node.outputs[0], last, group);
+  };
+  // The latest: who reads what others make is decided first.
+  const auto next = [&] {
+    std::optional<std::uint32_t> found;
+    for (std::uint32_t m : group)
+      for (std::size_t i = 0; i < walked_operands(*tosa::find(uses.node(m).op)); ++i) {
+        const std::int32_t producer = uses.producer[uses.node(m).inputs[i]];
+        const auto n = static_cast<std::uint32_t>(producer);
+        if (producer < 0 || (found && n <= *found) || holds(group, n) || holds(refused, n)) continue;
+        if (is_shared(n)) found = n;
+      }
+    return found;
+  };
+  while (const auto n = next()) {
+    std::vector<std::uint32_t> members = group;
+    members.push_back(*n);
+    members = elementwise_closure(uses, fusing, std::move(members), fusing.max_nodes + 1, no_value);
+    if (members.size() <= fusing.max_nodes && takes(members))
+      group = std::move(members);
+    else
+      refused.push_back(*n);
+  }
+  return group;
 }
 
 bool longest_epilogue(const Uses& uses, const Fusing& fusing, ValueId value,

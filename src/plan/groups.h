@@ -24,6 +24,14 @@ std::vector<std::uint32_t> with_producers(const Uses& uses, std::vector<std::uin
 std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fusing, std::uint32_t last,
                                              ValueId stop = no_value);
 
+// Such a group with elementwise nodes whose results it reads though others read them, too, and with what then serves
+// only it: where all those others, and who reads views of them, come after the group's last node. A step that stores
+// these results as well can stand where that node stands: what others make of them does not come back into it.
+// `takes`: may these nodes, ascending, be one group? It is asked for each that the group grows to.
+std::vector<std::uint32_t> with_shared_results(
+    const Uses& uses, const Fusing& fusing, std::vector<std::uint32_t> group,
+    const std::function<bool(const std::vector<std::uint32_t>& nodes)>& takes);
+
 // The longest run of elementwise nodes behind `value`, each the only reader of the one before (or where all that read
 // it have come together), with what serves only them: a group that `take` accepts. Shorter ones are offered until it
 // does; false: none.

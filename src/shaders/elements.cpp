@@ -385,8 +385,9 @@ class Inputs {
   const std::size_t lanes_;
 };
 
-Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std::size_t lanes,
-                    const std::map<ValueId, Quad>& known) {
+// The result, and after it those of `others`.
+std::vector<Quad> evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std::size_t lanes,
+                                 const std::map<ValueId, Quad>& known, std::span<const ValueId> others = {}) {
   const Graph& graph = kernel.graph();
   std::vector<Quad> inputs, results;
   Inputs loads(kernel, e, index, lanes);
@@ -402,8 +403,11 @@ Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std:
     }
   }
   const Dim last = e.shape.rank() == 0 ? Dim(1) : e.shape[e.shape.rank() - 1];
+  std::vector<Quad> stored(1 + others.size());
   for (const auto& call : e.calls) {
     const ElementIndex element_index(index, last, lanes > 1);
+    const ValueId value = graph.nodes[call.node].outputs[0];
+    const auto other = std::ranges::find(others, value);
     Quad& made = results.emplace_back();
     kernel.repeat(static_cast<int>(lanes), [&](int lane) {
       std::vector<Value> operands;
@@ -411,11 +415,16 @@ Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std:
         operands.push_back((o >= 0 ? inputs[static_cast<std::size_t>(o)]
                                    : results[static_cast<std::size_t>(~o)])[static_cast<std::size_t>(lane)]);
       element_index.lane = lane;
-      made[static_cast<std::size_t>(lane)] =
-          element(kernel, tosa::View(graph, graph.nodes[call.node]), operands, element_index);
+      Value& result = made[static_cast<std::size_t>(lane)];
+      result = element(kernel, tosa::View(graph, graph.nodes[call.node]), operands, element_index);
+      // Who reads it here has what others read from memory.
+      if (other != others.end() && kernel.work().in_half_precision && result.kind == Kind::real)
+        result = kernel.as_stored(result, graph[value].type.dtype);
     });
+    if (other != others.end()) stored[static_cast<std::size_t>(other - others.begin()) + 1] = made;
   }
-  return results.back();
+  stored[0] = results.back();
+  return stored;
 }
 
 }  // namespace
@@ -423,11 +432,22 @@ Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std:
 Value evaluate(Kernel& kernel, const plan::Expression& e, Value index, const Known& known) {
   std::map<ValueId, Quad> quads;
   for (const auto& [v, element] : known) quads[v] = {element};
-  return evaluate_lanes(kernel, e, index, 1, quads)[0];
+  return evaluate_lanes(kernel, e, index, 1, quads)[0][0];
+}
+
+std::vector<Value> evaluate(Kernel& kernel, const plan::Expression& e, Value index, std::span<const ValueId> others) {
+  std::vector<Value> results;
+  for (const Quad& one : evaluate_lanes(kernel, e, index, 1, {}, others)) results.push_back(one[0]);
+  return results;
 }
 
 Quad evaluate_quad(Kernel& kernel, const plan::Expression& e, Value index, const std::map<ValueId, Quad>& known) {
-  return evaluate_lanes(kernel, e, index, 4, known);
+  return evaluate_lanes(kernel, e, index, 4, known)[0];
+}
+
+std::vector<Quad> evaluate_quads(Kernel& kernel, const plan::Expression& e, Value index,
+                                 std::span<const ValueId> others) {
+  return evaluate_lanes(kernel, e, index, 4, {}, others);
 }
 
 bool depends_on_places(const Graph& graph, const plan::Expression& e) {

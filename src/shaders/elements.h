@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <span>
 
 #include "plan/expression.h"
 #include "shaders/kernel.h"
@@ -35,6 +36,10 @@ Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& 
 using Known = std::map<ValueId, Value>;
 Value evaluate(Kernel& kernel, const plan::Expression& expression, Value index, const Known& known = {});
 
+// The same of several results: of the last call's, and of those of `others`, which go on as they are stored.
+std::vector<Value> evaluate(Kernel& kernel, const plan::Expression& expression, Value index,
+                            std::span<const ValueId> others);
+
 // Does it treat elements by where they stand: reads another tensor there, or has numbers of its own for each channel?
 bool depends_on_places(const Graph& graph, const plan::Expression& expression);
 
@@ -43,5 +48,7 @@ bool has_quads(const Graph& graph, const plan::Expression& expression);
 bool walks_by_quads(const Graph& graph, const plan::Expression& expression);
 Quad evaluate_quad(Kernel& kernel, const plan::Expression& expression, Value index,
                    const std::map<ValueId, Quad>& known = {});
+std::vector<Quad> evaluate_quads(Kernel& kernel, const plan::Expression& expression, Value index,
+                                 std::span<const ValueId> others);
 
 }  // namespace tosaic::shaders

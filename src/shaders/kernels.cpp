@@ -174,15 +174,25 @@ MadeList one(Kernel& kernel) {
   return list;
 }
 
-MadeList make_elementwise(const Work& work, const plan::Expression& planned) {
+MadeList make_elementwise(const Work& work, const plan::Expression& planned, std::span<const ValueId> others) {
   const plan::Expression expression = shares_memory(work.tier) ? before_movements(work, planned) : planned;
   const Dim elements = elements_of(expression.shape);
-  if (reads_texels(work.tier) && has_quads(work.graph, expression)) {
+  std::vector<ValueId> stored{expression.output};
+  stored.insert(stored.end(), others.begin(), others.end());
+  // By quads if one of them is: that one is not stored element by element for the others' sake.
+  const auto type_of = [&](ValueId v) { return work.graph[v].type.dtype; };
+  const bool quads =
+      reads_texels(work.tier) && std::ranges::any_of(stored, [&](ValueId v) { return has_quads(type_of(v)); });
+  const bool walks = walks_by_quads(work.graph, expression);
+  const bool has_wide = std::ranges::any_of(stored, [&](ValueId v) { return storage_size(type_of(v)) > 4; });
+  if (!others.empty() && quads && (!walks || has_wide)) return std::nullopt;
+  if (quads && walks) {
     Kernel kernel(work, "elementwise", ceil_div(elements, 4));
     const Kernel::MoreParams more(kernel);
     const Value first = kernel.index() << kernel.integer(2);
-    const Quad result = evaluate_quad(kernel, expression, first);
-    kernel.store_quad(kernel.output(expression.output, true), kernel.index(), result);
+    const std::vector<Quad> results = evaluate_quads(kernel, expression, first, others);
+    for (std::size_t i = 0; i < stored.size(); ++i)
+      kernel.store_quad(kernel.output(stored[i], true), kernel.index(), results[i]);
     if (MadeList list = one(kernel)) {
       // The last four may be fewer, also of what is read one by one.
       for (Bound& b : list->front().bound) b.quads = true;
@@ -193,8 +203,8 @@ MadeList make_elementwise(const Work& work, const plan::Expression& planned) {
   Kernel kernel(work, "elementwise", all.invocations());
   const Kernel::MoreParams more(kernel);
   kernel.for_each(all, [&](Value index) {
-    const Value result = evaluate(kernel, expression, index);
-    kernel.store(kernel.output(expression.output), index, result);
+    const std::vector<Value> results = evaluate(kernel, expression, index, others);
+    for (std::size_t i = 0; i < stored.size(); ++i) kernel.store(kernel.output(stored[i]), index, results[i]);
   });
   return one(kernel);
 }

@@ -123,8 +123,8 @@ MadeList make_gather(const Work&, const Node&, const Finish&);
 MadeList make_scatter(const Work&, const Node&, const Finish&);
 MadeList make_resize(const Work&, const Node&, const Finish&);
 
-// An elementwise expression by itself.
-MadeList make_elementwise(const Work& work, const plan::Expression& expression);
+// An elementwise expression by itself, which stores the results of `others` of its calls as well: these have its shape.
+MadeList make_elementwise(const Work& work, const plan::Expression& expression, std::span<const ValueId> others = {});
 // The same stored where a data layout operator takes each element; nullopt, too: it is not one move of all of them.
 MadeList make_moved_elementwise(const Work& work, const plan::Expression& expression, const Node& movement);
 // TRANSPOSE, SLICE, PAD, ...; nullopt, too: the node moves nothing.

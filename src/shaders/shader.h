@@ -146,6 +146,8 @@ class Shader : protected spirv::Module {
   // Elements moved as they are, without becoming numbers: of words (32), halves (16) or bytes (8).
   void copy(const Buffer& from, Value read, const Buffer& to, Value write);
 
+  // What load() would give of a number after store().
+  Value as_stored(Value number, DType type) { return number_of(word_of(number, type), type); }
   // Store floats as f16 by the device's own rounding from now on.
   void pack_f16_by_device() { packs_ = true; }
 

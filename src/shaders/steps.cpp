@@ -25,7 +25,7 @@
 namespace tosaic::shaders {
 namespace {
 
-constexpr std::size_t most_nodes = 24;  // in one group
+constexpr std::size_t most_nodes = 24;  // in one group; twice as many where it stores several results
 
 class Planning {
  public:
@@ -35,6 +35,7 @@ class Planning {
         uses_(work.uses),
         taken_(graph_.nodes.size(), false),
         read_(graph_.values.size(), false),
+        moved_(graph_.values.size(), false),
         unstored_(graph_.values.size(), false),
         within_(graph_.values.size(), no_value) {
     work_.unstored = &unstored_;
@@ -250,19 +251,20 @@ class Planning {
     return is_read(root) || std::any_of(epilogue.begin(), std::prev(epilogue.end()),
                                         [&](std::uint32_t n) { return is_read(graph_.nodes[n].outputs[0]); });
   }
-  // Every step reads what is given, constant or stored by another one: what nobody stores is memory of something else.
+  // Every step reads what is given, constant or stored by one before it: what nobody stores is memory of something
+  // else.
   Status reads_what_is_stored() const {
     const auto root = [&](ValueId v) {
       while (within_[v] != no_value) v = within_[v];
       return v;
     };
     std::vector<bool> stored(graph_.values.size(), false);
-    for (const Step& step : steps_.list)
-      for (ValueId v : step.writes) stored[root(v)] = true;
-    for (const Step& step : steps_.list)
+    for (const Step& step : steps_.list) {
       for (ValueId v : step.reads)
         if (const ValueId memory = root(v); uses_.producer[memory] >= 0 && !stored[memory])
-          return internal_error("a shader reads '" + graph_[v].name + "', which none stores");
+          return internal_error("a shader reads '" + graph_[v].name + "', which none has stored");
+      for (ValueId v : step.writes) stored[root(v)] = true;
+    }
     return {};
   }
 
@@ -340,22 +342,50 @@ class Planning {
     return taken || with(node.outputs[0], nullptr, {n});
   }
 
+  // May somebody else see the value or a view of it: the caller, a step so far, or what moves it for such a step?
+  bool is_needed(ValueId v) const {
+    return uses_.visible[v] || read_[v] || moved_[v] || std::ranges::any_of(uses_.users[v], [&](std::uint32_t u) {
+             return is_view(graph_.nodes[u]) && is_needed(graph_.nodes[u].outputs[0]);
+           });
+  }
+
   // What is left of them. Those that steps have looked through, and nobody else reads, are not computed.
   void take_elementwise() {
-    std::vector<bool> moved(graph_.values.size(), false);  // by something that is read
     for (auto n = static_cast<std::uint32_t>(graph_.nodes.size()); n-- > 0;) {
       const Node& node = graph_.nodes[n];
       if (!is_view(node) && (taken_[n] || !kernel_rows(node).empty())) continue;
       const bool elementwise = tosa::find(node.op)->elementwise && !is_view(node);
-      const bool needed =
-          std::ranges::any_of(node.outputs, [&](ValueId v) { return uses_.visible[v] || read_[v] || moved[v]; });
+      const bool needed = std::ranges::any_of(node.outputs, [&](ValueId v) { return is_needed(v); });
       if (elementwise && needed)
         take_elementwise(n);
       else if (elementwise)
         taken_[n] = true;
       else if (needed)
-        for (ValueId v : node.inputs) moved[v] = true;
+        for (ValueId v : node.inputs) moved_[v] = true;
     }
+  }
+
+  // Results but the last one's that are stored as well.
+  std::vector<ValueId> needed_inside(const std::vector<std::uint32_t>& nodes) const {
+    std::vector<ValueId> needed;
+    for (std::uint32_t n : nodes)
+      if (const ValueId v = graph_.nodes[n].outputs[0]; n != nodes.back() && is_needed(v)) needed.push_back(v);
+    return needed;
+  }
+
+  // Are there bindings for all that one dispatch would read and store? Not counted are numbers that fit nowhere else.
+  bool may_bind(const std::vector<std::uint32_t>& nodes) const {
+    const auto is_bound = [&](ValueId v) {
+      return v != no_value && (!uses_.constant(v) || graph_[v].type.shape.elements() != 1);
+    };
+    const plan::Expression expression = plan::expression_of(graph_, nodes);
+    std::size_t count = 1 + needed_inside(nodes).size();
+    for (const plan::Expression::Input& input : expression.inputs) count += is_bound(input.value);
+    for (const plan::Expression::Call& call : expression.calls) {
+      const std::vector<ValueId>& operands = graph_.nodes[call.node].inputs;  // tables, and lists of channels' numbers
+      for (std::size_t i = call.operands.size(); i < operands.size(); ++i) count += is_bound(operands[i]);
+    }
+    return count <= most_buffers;
   }
 
   // As many as fit into one dispatch.
@@ -363,17 +393,32 @@ class Planning {
     plan::Fusing how = fusing();
     for (;; how.max_nodes = (how.max_nodes + 1) / 2) {
       std::vector<std::uint32_t> nodes = plan::elementwise_group(uses_, how, n);
-      const plan::Expression expression = plan::expression_of(graph_, nodes);
-      if (const auto user = uses_.only_user(expression.output); user && !taken_[*user] && !read_[expression.output])
-        if (MadeList made = make_moved_elementwise(work_, expression, graph_.nodes[*user])) {
-          nodes.push_back(*user);
-          not_stored(expression.output);
-          return add(std::move(nodes), std::move(made));
-        }
-      MadeList made = make_elementwise(work_, expression);
-      if (made) return add(std::move(nodes), std::move(made));
-      if (how.max_nodes == 1) return;
+      if (take_moved(nodes)) return;
+      std::vector<std::uint32_t> more =
+          plan::with_shared_results(uses_, {how.can, 2 * how.max_nodes, how.joins}, nodes,
+                                    [&](const std::vector<std::uint32_t>& all) { return may_bind(all); });
+      if (more.size() > nodes.size() && take_group(std::move(more))) return;
+      if (take_group(std::move(nodes)) || how.max_nodes == 1) return;
     }
+  }
+
+  bool take_moved(std::vector<std::uint32_t> nodes) {
+    const plan::Expression expression = plan::expression_of(graph_, nodes);
+    const auto user = uses_.only_user(expression.output);
+    if (!user || taken_[*user] || read_[expression.output] || !needed_inside(nodes).empty()) return false;
+    MadeList made = make_moved_elementwise(work_, expression, graph_.nodes[*user]);
+    if (!made) return false;
+    nodes.push_back(*user);
+    not_stored(expression.output);
+    add(std::move(nodes), std::move(made));
+    return true;
+  }
+
+  bool take_group(std::vector<std::uint32_t> nodes) {
+    MadeList made = make_elementwise(work_, plan::expression_of(graph_, nodes), needed_inside(nodes));
+    if (!made) return false;
+    add(std::move(nodes), std::move(made));
+    return true;
   }
 
   Work work_;
@@ -381,6 +426,7 @@ class Planning {
   const plan::Uses& uses_;
   std::vector<bool> taken_;
   std::vector<bool> read_;       // values, by the steps so far
+  std::vector<bool> moved_;      // values, by what is read itself, as far as take_elementwise() has come
   std::vector<bool> unstored_;   // values, as their elements are stored where they are moved to
   std::vector<ValueId> within_;  // by value: in which other it lies
   std::string unknown_;          // what the last kernel asked for that is no number

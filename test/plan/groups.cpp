@@ -87,6 +87,37 @@ TEST(Groups, WhatOthersSeeEndsAGroup) {
   EXPECT_EQ(elementwise_group(uses, all_elementwise(graph, 2), 5).size(), 2u);
 }
 
+// Node 1 reads what 0 makes; so does who stands behind both.
+TEST(Groups, ResultsThatLaterNodesReadAreShared) {
+  const auto shared = [](const std::string& body, std::uint32_t last, std::size_t most = 12) {
+    const Graph graph = graph_of("graph @g(%x: 1x4x4xf32, %s: 1x1x4xf32) -> (%q) {\n" + body + "}");
+    const Uses uses(graph);
+    const Fusing fusing = all_elementwise(graph, most);
+    return with_shared_results(uses, fusing, elementwise_group(uses, fusing, last), [](const Nodes&) { return true; });
+  };
+  const std::string two = "  %a: 1x4x4xf32 = tosa.add(%x, %s)\n  %b: 1x4x4xf32 = tosa.tanh(%a)\n",
+                    end = "  %p: 1x4x4xf32 = tosa.add(%a, %s)\n  %q: 1x4x4xf32 = tosa.add(%b, %p)\n";
+  EXPECT_EQ(shared(two + end, 1), (Nodes{0, 1}));
+  // 3 reads what stands before it, and 2 as well.
+  EXPECT_EQ(shared(two + end, 3), (Nodes{0, 1, 2, 3}));
+  EXPECT_EQ(shared(two + end, 1, 1), (Nodes{1}));
+  // With what then serves only the two; of which none are left where they are too many.
+  const std::string three =
+      "  %e: 1x4x4xf32 = tosa.exp(%x)\n  %a: 1x4x4xf32 = tosa.add(%x, %e)\n"
+      "  %b: 1x4x4xf32 = tosa.tanh(%a)\n";
+  EXPECT_EQ(shared(three + end, 2), (Nodes{0, 1, 2}));
+  EXPECT_EQ(shared(three + end, 2, 2), (Nodes{2}));
+  // A reader between; a view of which another node, or the last one, reads before that is done.
+  const std::string sum = "  %r: 1x4x1xf32 = tosa.reduce_sum(%a) {axis=2}\n",
+                    view = "  %k: 3xshape = constant [1, 4, 4]\n  %v: 1x4x4xf32 = tosa.reshape(%a, %k)\n";
+  const std::string first = "  %a: 1x4x4xf32 = tosa.add(%x, %s)\n", next = "  %b: 1x4x4xf32 = tosa.tanh(%a)\n";
+  EXPECT_EQ(shared(first + sum + next + "  %q: 1x4x4xf32 = tosa.add(%b, %r)\n", 2), (Nodes{2}));
+  EXPECT_EQ(shared(first + view + next + "  %q: 1x4x4xf32 = tosa.add(%b, %v)\n", 2), (Nodes{0, 2}));
+  EXPECT_EQ(shared(first + view + next + "  %q: 1x4x4xf32 = tosa.add(%b, %v)\n", 3), (Nodes{2, 3}));
+  // Of fewer elements.
+  EXPECT_EQ(shared("  %a: 1x1x4xf32 = tosa.exp(%s)\n  %b: 1x4x4xf32 = tosa.add(%x, %a)\n" + end, 1), (Nodes{1}));
+}
+
 TEST(Expressions, OperandsAreRepeatedByStride) {
   const Graph graph = graph_of(R"(graph @g(%x: 2x3x4xf32, %r: 1x3x1xf32, %q: 2x1x4xf32) -> (%z) {
     %y: 2x3x4xf32 = tosa.add(%r, %x)

@@ -96,6 +96,14 @@ void end_with_the_last_window(Graph& graph) {
     }
 }
 
+// A sum that is stored, and read further by who stores it.
+constexpr const char* shared = R"(graph @main(%x: (b in 1..4)x(s in 1..24)xi32, %n: (b in 1..4)x1xi32) -> (%y, %z) {
+  %a: (b in 1..4)x(s in 1..24)xi32 = tosa.add(%x, %n)
+  %e: (b in 1..4)x(s in 1..24)xi32 = tosa.abs(%a)
+  %y: (b in 1..4)x1xi32 = tosa.reduce_sum(%a) {axis=1}
+  %z: 1x(s in 1..24)xi32 = tosa.reduce_sum(%e) {axis=0}
+})";
+
 // What the model gives for random inputs of these sizes is what the interpreter gives.
 void expect_at(const Graph& graph, vulkan::ComputeModel& model, const Sizes& sizes, double tolerance) {
   auto at = specialise(graph, sizes);
@@ -179,6 +187,12 @@ TEST_F(VulkanSizes, GroupsOfChannelsAtAnySize) {
     }
     expect_at_all(grouped(width), {{{"b", 3}, {"h", 9}}, {{"b", 1}, {"h", 2}}, {{"b", 2}, {"h", 7}}}, 0);
   }
+}
+
+TEST_F(VulkanSizes, SeveralResultsAtAnySize) {
+  const std::vector<vulkan_program::TierId> every = every_tier();
+  EXPECT_EQ(compiled(graph_of(shared), every).tiers.back().dispatches.size(), 3u);
+  expect_at_all(shared, {{{"b", 4}, {"s", 24}}, {{"b", 1}, {"s", 1}}, {{"b", 3}, {"s", 7}}}, 0);
 }
 
 // Numbers of a payload that has not been resized are those at the bounds.
