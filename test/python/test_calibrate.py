@@ -133,6 +133,31 @@ def test_channels_stay_where_it_would_not_help():
     assert not changed(calibrate(program, samples, bias_correction=False, equalization=False), known)
 
 
+class Recurrent(nn.Module):
+    """One layer, called for each step."""
+
+    def __init__(self):
+        super().__init__()
+        self.step = nn.Linear(4, 4)
+
+    def forward(self, x):
+        h = torch.zeros(1, 4)
+        for i in range(6):
+            h = torch.tanh(self.step(h) + x[:, i])
+        return h
+
+
+def test_a_bias_that_several_calls_have_is_corrected_once():
+    torch.manual_seed(5)
+    model, samples = Recurrent().eval(), [(torch.randn(1, 6, 4),) for _ in range(8)]
+    quantizer = TOSAQuantizer("TOSA-1.0+INT").set_global(get_symmetric_quantization_config())
+    program = prepare_pt2e(torch.export.export(model, samples[0]).module(), quantizer)
+    calibrate(program, samples)
+    off = model.step.weight.abs().amax(1, keepdim=True) / 127 / 2  # of a weight that is rounded, at most
+    shift = program.get_parameter("step.bias") - model.step.bias  # |h| < 1
+    assert shift.abs().gt(0).any() and torch.all(shift.abs() <= 4 * off[:, 0])
+
+
 def test_the_model_stays_as_it_is():
     program, model, samples = unequal()
     known = parameters(model)

@@ -192,8 +192,12 @@ def calibrate(prepared: GraphModule, samples: Iterable[Any], *, bias_correction:
         shifts = _Shifts(prepared, layers)
         for call in calls if layers else ():
             shifts.run(*call)
+        shared: dict[str, list[_Layer]] = {}  # calls of one layer, as the steps of a recurrent one are, have one bias
         for layer in layers:
-            bias = _attribute(prepared, layer.bias)
-            if layer.shift is not None and layer.shift.isfinite().all():
-                _put(prepared, layer.bias, bias + layer.shift / len(calls))
+            if layer.shift is not None:
+                shared.setdefault(layer.bias.target, []).append(layer)
+        for of in shared.values():
+            shift = torch.stack([layer.shift for layer in of]).mean(0) / len(calls)
+            if shift.isfinite().all():
+                _put(prepared, of[0].bias, _attribute(prepared, of[0].bias) + shift)
     return prepared
