@@ -10,6 +10,7 @@
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
+#include "ops/definitions/keeps_order.h"
 #include "ops/definitions/tosa_op.h"
 #include "tidy/tidy.h"
 
@@ -17,6 +18,7 @@ namespace tosaic {
 namespace {
 
 using Perm = std::vector<int>;
+using tosa::keeps_order;
 
 Perm identity_perm(int rank) {
   Perm p(static_cast<std::size_t>(rank));
@@ -39,16 +41,6 @@ Shape permuted(const Shape& shape, const Perm& p) {
   std::vector<std::int64_t> dims;
   for (int i : p) dims.push_back(shape.size(i));
   return Shape(dims);
-}
-// Does p keep the order of the dims that are larger than 1? Then the transpose is a reshape.
-bool keeps_order(const Shape& input, const Perm& p) {
-  int last = -1;
-  for (int i : p)
-    if (input[i] != 1) {
-      if (i < last) return false;
-      last = i;
-    }
-  return true;
 }
 
 struct Pending {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/generated_list.h"
+#include "ops/definitions/keeps_order.h"
 
 namespace tosaic::tosa {
 
@@ -90,8 +91,21 @@ std::optional<std::vector<std::int64_t>> View::constant_integers(std::size_t i) 
   return result;
 }
 
+namespace {
+bool is_reshape(const View& view) {
+  const Operator op = view.node().op;
+  return op == op::reshape || op == op::identity ||
+         (op == op::transpose && keeps_order(view.in(0).shape, view.ints("perms")));
+}
+}  // namespace
+
 std::optional<Bytes> constant_result(const Graph& graph, const Node& node, const Op& op, const TensorType& type) {
   if (!op.eval) return std::nullopt;
+  // Weights are large: what has the same bytes shares them.
+  if (const View view(graph, node); is_reshape(view)) {
+    const Bytes& content = graph[node.inputs[0]].constant;
+    if (content.size() == type.storage_bytes()) return content;
+  }
   std::vector<TensorView> in;
   for (ValueId v : node.inputs) in.push_back({graph[v].type, graph[v].constant.data()});
   std::byte* memory = nullptr;
