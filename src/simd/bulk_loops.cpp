@@ -70,6 +70,27 @@ Magnitudes magnitudes(const float* x, std::size_t n) {
   return {std::bit_cast<float>(smallest), std::bit_cast<float>(largest)};
 }
 
+Int8Extremes int8_extremes(const std::int8_t* x, std::size_t n) {
+  const hn::ScalableTag<std::int8_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  Int8Extremes found{x[0], x[0]};
+  std::size_t i = 0;
+  if (n >= lanes) {
+    auto low = hn::LoadU(d, x), high = low;
+    for (i = lanes; i + lanes <= n; i += lanes) {
+      const auto v = hn::LoadU(d, x + i);
+      low = hn::Min(low, v);
+      high = hn::Max(high, v);
+    }
+    std::int8_t lowest[HWY_MAX_BYTES], highest[HWY_MAX_BYTES];
+    hn::StoreU(low, d, lowest);
+    hn::StoreU(high, d, highest);
+    found = {*std::min_element(lowest, lowest + lanes), *std::max_element(highest, highest + lanes)};
+  }
+  for (; i < n; ++i) found = {std::min(found.lowest, x[i]), std::max(found.highest, x[i])};
+  return found;
+}
+
 void encode(const float* x, std::size_t n, double scale, double highest, std::int8_t* values) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> narrow;
@@ -214,8 +235,8 @@ double lost(const float* w, const std::int8_t* values, std::size_t n, double sca
 }  // namespace
 
 const BulkLoops& bulk_loops_here() {
-  static const BulkLoops here{&extremes, &magnitudes, &encode,  &coding_errors, &four_bit_scales, &four_bits, &bins,
-                              &scale,    &add,        &measure, &lost};
+  static const BulkLoops here{&extremes,  &magnitudes, &int8_extremes, &encode, &coding_errors, &four_bit_scales,
+                              &four_bits, &bins,       &scale,         &add,    &measure,       &lost};
   return here;
 }
 

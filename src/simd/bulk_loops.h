@@ -17,9 +17,14 @@ struct Extremes {
   bool all_finite;  // no element is NaN or infinite
 };
 
+struct Int8Extremes {
+  std::int8_t lowest, highest;
+};
+
 struct BulkLoops {
   Extremes (*extremes)(const float* x, std::size_t n);
   Magnitudes (*magnitudes)(const float* x, std::size_t n);
+  Int8Extremes (*int8_extremes)(const std::int8_t* x, std::size_t n);  // of at least one element
   // q = x / scale to the nearest integer (ties to even) in [-highest, highest], 127 at most, computed in double;
   // NaN is 0.
   void (*encode)(const float* x, std::size_t n, double scale, double highest, std::int8_t* values);

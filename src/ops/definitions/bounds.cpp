@@ -2,9 +2,10 @@
 #include "ops/definitions/bounds.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
+
+#include "simd/bulk_loops.h"
 
 namespace tosaic::tosa {
 namespace bounds {
@@ -186,34 +187,15 @@ Bounds bounds_of(DType type) {
   return {static_cast<double>(range.lowest), static_cast<double>(range.highest)};
 }
 
-namespace {
-// Weights are large.
-template <class T>
-Bounds ends_of(std::span<const T> elements) {
-  constexpr std::size_t lanes = 32;  // as many as a vector holds
-  std::array<T, lanes> lowest, highest;
-  lowest.fill(elements[0]);
-  highest.fill(elements[0]);
-  std::size_t i = 0;
-  for (; i + lanes <= elements.size(); i += lanes)
-    for (std::size_t k = 0; k < lanes; ++k) {
-      lowest[k] = std::min(lowest[k], elements[i + k]);
-      highest[k] = std::max(highest[k], elements[i + k]);
-    }
-  for (; i < elements.size(); ++i) {
-    lowest[0] = std::min(lowest[0], elements[i]);
-    highest[0] = std::max(highest[0], elements[i]);
-  }
-  return {static_cast<double>(*std::min_element(lowest.begin(), lowest.end())),
-          static_cast<double>(*std::max_element(highest.begin(), highest.end()))};
-}
-}  // namespace
-
 Bounds bounds_of(const Value& constant) {
   const auto count = static_cast<std::size_t>(constant.type.shape.elements());
   const DType type = constant.type.dtype;
   if (count == 0) return {};
-  if (type == DType::i8) return ends_of(constant.constant.as<std::int8_t>());
+  if (type == DType::i8) {  // weights, which are large
+    const simd::Int8Extremes found =
+        simd::bulk_loops().int8_extremes(constant.constant.as<std::int8_t>().data(), count);
+    return {static_cast<double>(found.lowest), static_cast<double>(found.highest)};
+  }
   Bounds found{INFINITY, -INFINITY};
   for (std::size_t i = 0; i < count; ++i) {
     const double x = element_as_double(type, constant.constant.data(), i);
