@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "read/program_types.h"
 #include "read/read_error.h"
+#include "simd/bulk_loops.h"
 
 namespace tosaic {
 namespace {
@@ -31,11 +32,19 @@ bool any_not_finite(const Bytes& content, Word exponent) {
   return any;
 }
 
+bool any_float_not_finite(std::span<const float> x) {
+  std::atomic<bool> any{false};
+  in_parallel(x.size(), 1 << 18, [&](std::size_t first, std::size_t last) {
+    if (!simd::bulk_loops().extremes(x.data() + first, last - first).all_finite) any = true;
+  });
+  return any;
+}
+
 bool has_not_finite(const Tensor& tensor) {
   switch (tensor.type.dtype) {
     case DType::f16: return any_not_finite<std::uint16_t>(tensor.data, 0x7c00);
     case DType::bf16: return any_not_finite<std::uint16_t>(tensor.data, 0x7f80);
-    case DType::f32: return any_not_finite<std::uint32_t>(tensor.data, 0x7f800000);
+    case DType::f32: return any_float_not_finite(tensor.data.as<float>());
     case DType::f64: return any_not_finite<std::uint64_t>(tensor.data, 0x7ff0000000000000);
     default: return false;
   }
