@@ -155,8 +155,11 @@ void LayerMeans::see(ValueId v, const Look& look, ThreadPool& pool) {
       lines.add(lines.count() * part / parts, lines.count() * (part + 1) / parts,
                 found.data() + static_cast<std::size_t>(part) * lines.sums());
     });
-    sums.by_tap.resize(lines.sums());
-    for (std::size_t i = 0; i < found.size(); ++i) sums.by_tap[i % lines.sums()] += found[i];
+    const std::size_t count = lines.sums();
+    sums.by_tap.resize(count);
+    for (auto part = found.begin(); part != found.end(); part += static_cast<std::ptrdiff_t>(count))
+      std::transform(part, part + static_cast<std::ptrdiff_t>(count), sums.by_tap.begin(), sums.by_tap.begin(),
+                     std::plus<>());
   }
 }
 

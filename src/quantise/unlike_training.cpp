@@ -147,8 +147,9 @@ void say_unlike_training(const Graph& graph, const std::vector<TrainedNorm>& nor
     if (!found || said[input]) continue;
     const bool larger = found->size > much_larger;
     const bool quieter = found->variance < much_quieter(taken.size());
+    if (!larger && !quieter) continue;
     const Ends ends = ends_of(taken, input);
-    if ((!larger && !quieter) || ends.lowest == ends.highest) continue;  // what is constant is said elsewhere
+    if (ends.lowest == ends.highest) continue;  // what is constant is said elsewhere
     said[input] = 1;
     const std::string sees =
         larger
