@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -230,11 +232,17 @@ std::vector<char> exact_groups(const Calibrated& c, const QuantiseOptions& optio
 Tensor to_nearest(ValueId, const Tensor& content, int axis, DType dtype) {
   return dtype == DType::i16 ? quantise_matrix_to_int16(content) : quantise_weight(content, axis, dtype == DType::i4);
 }
-// What the samples say of some weights, else the nearest values.
-QuantiseWeight as_rounded(const RoundedWeights& rounded) {
-  return [&](ValueId v, const Tensor& content, int axis, DType dtype) {
-    const auto found = rounded.find({v, axis, dtype});
-    return found == rounded.end() ? to_nearest(v, content, axis, dtype) : found->second;
+// What the samples say of some weights, else the nearest values, which are kept: biases ask for them, then the program.
+QuantiseWeight as_rounded(RoundedWeights& rounded) {
+  return [&rounded, guard = std::make_shared<std::mutex>()](ValueId v, const Tensor& content, int axis, DType dtype) {
+    const WeightKey key{v, axis, dtype};
+    {
+      const std::lock_guard lock(*guard);
+      if (const auto found = rounded.find(key); found != rounded.end()) return found->second;
+    }
+    Tensor nearest = to_nearest(v, content, axis, dtype);
+    const std::lock_guard lock(*guard);
+    return rounded.try_emplace(key, std::move(nearest)).first->second;
   };
 }
 
