@@ -149,44 +149,73 @@ void no_memory() {
   std::_Exit(static_cast<int>(Exit::refused));
 }
 
-void add_commands(CLI::App& app, Tool& tool) {
-  app.require_subcommand(1);
-  app.set_version_flag("-V,--version", "tosaic " + version());
-  app.footer(std::string("`tosaic help COMMAND` shows its options and examples,\n"
-                         "`tosaic explain-error CODE` what an error means, and what to do.\n") +
-             exit_codes_text);
-  add_shared_options(app, tool);
-  add_compile(app, tool);
-  add_run(app, tool);
-  add_explain(app, tool);
-  add_compare(app, tool);
-  add_evaluate(app, tool);
-  add_sweep(app, tool);
-  add_tune(app, tool);
-  add_report(app, tool);
-  add_inspect(app, tool);
-  add_extract(app, tool);
-  add_device(app, tool);
-  add_convert(app, tool);
-  add_ops(app, tool);
-  add_explain_error(app, tool);
-  add_completion(app, tool);
-  add_help(app, tool);
+struct Command {
+  std::string_view name;
+  void (*add)(CLI::App& app, Tool& tool);
+};
+constexpr Command commands[] = {{"compile", add_compile},
+                                {"run", add_run},
+                                {"explain", add_explain},
+                                {"compare", add_compare},
+                                {"evaluate", add_evaluate},
+                                {"sweep", add_sweep},
+                                {"tune", add_tune},
+                                {"report", add_report},
+                                {"inspect", add_inspect},
+                                {"extract", add_extract},
+                                {"device", add_device},
+                                {"convert", add_convert},
+                                {"ops", add_ops},
+                                {"explain-error", add_explain_error},
+                                {"completion", add_completion},
+                                {"help", add_help}};
+
+// With all commands, or the one that has the name `only`.
+std::unique_ptr<CLI::App> app_of(Tool& tool, std::string_view only) {
+  auto app = std::make_unique<CLI::App>("tosaic: PyTorch programs to TOSA and the devices that run it", "tosaic");
+  app->formatter(std::make_shared<HelpFormatter>());
+  app->require_subcommand(1);
+  app->set_version_flag("-V,--version", "tosaic " + version());
+  app->footer(std::string("`tosaic help COMMAND` shows its options and examples,\n"
+                          "`tosaic explain-error CODE` what an error means, and what to do.\n") +
+              exit_codes_text);
+  add_shared_options(*app, tool);
+  for (const Command& command : commands)
+    if (only.empty() || command.name == only) command.add(*app, tool);
+  return app;
 }
 
-void parse_and_act(CLI::App& app, Tool& tool, int count, char** words) {
+// The options of all commands take a millisecond to describe. What is wrong, or asks for help, speaks of all.
+std::unique_ptr<CLI::App> parsed_alone(Tool& tool, int count, char** words) {
+  const std::string_view first = count > 1 ? words[1] : "";
+  if (first.empty() || first == "help" || first == "completion") return nullptr;
+  auto app = app_of(tool, first);
+  try {
+    app->parse(words_of(*app, count, words));
+  } catch (const CLI::CallForVersion&) { throw; } catch (const CLI::ParseError&) {
+    return nullptr;
+  }
+  return app;
+}
+
+void parse_and_act(Tool& tool, int count, char** words) {
   // A wrong command line is told as JSON too, wherever in it --json stands.
   for (int i = 1; i < count && std::strcmp(words[i], "--") != 0; ++i)
     if (std::strcmp(words[i], "--json") == 0) tool.json = messages_as_json = true;
+  std::unique_ptr<CLI::App> app;
   try {
-    app.parse(words_of(app, count, words));
-    if (auto swallowed = swallowed_option(app)) return tool.fail(*swallowed);
+    app = parsed_alone(tool, count, words);
+    if (!app) {
+      app = app_of(tool, "");
+      app->parse(words_of(*app, count, words));
+    }
+    if (auto swallowed = swallowed_option(*app)) return tool.fail(*swallowed);
     keep_memory();
     if (tool.action) tool.action();
-  } catch (const CLI::CallForHelp&) { tool.output += app.help(); } catch (const CLI::CallForVersion& version) {
+  } catch (const CLI::CallForHelp&) { tool.output += app->help(); } catch (const CLI::CallForVersion& version) {
     tool.output += std::string(version.what()) + "\n";
   } catch (const CLI::ParseError& problem) {
-    tool.fail(usage_error(app, problem));
+    tool.fail(usage_error(*app, problem));
   } catch (const std::exception& problem) { tool.fail(internal_error(problem.what())); }
 }
 
@@ -211,11 +240,8 @@ int run_tool(int argc, char** argv) {
   tidy_up_when_told_to_end();
   mind_shrinking_files();
   std::set_new_handler(no_memory);
-  CLI::App app{"tosaic: PyTorch programs to TOSA and the devices that run it", "tosaic"};
-  app.formatter(std::make_shared<HelpFormatter>());
   Tool tool;
-  add_commands(app, tool);
-  parse_and_act(app, tool, argc, argv);
+  parse_and_act(tool, argc, argv);
   return end(tool);
 }
 
