@@ -107,6 +107,7 @@ class Lines {
   void sum_line(const float* x, double* line) const {
     const std::size_t channels = channels_.size();
     const std::vector<Reach>& taps = reach_.back();
+    const auto add_run = simd::bulk_loops().add;
     std::fill_n(line, taps.size() * channels, 0.0);
     for (std::size_t k = 0; k < taps.size(); ++k) {
       double* to = line + k * channels;
@@ -114,7 +115,7 @@ class Lines {
       if (runs_.size() * 4 <= channels) {
         for (std::int64_t i = r.first; i < r.first + r.count * r.step; i += r.step)
           for (const Run& run : runs_)
-            simd::bulk_loops().add(x + along_[static_cast<std::size_t>(i)] + run.offset, run.count, to + run.first);
+            add_run(x + along_[static_cast<std::size_t>(i)] + run.offset, run.count, to + run.first);
         continue;
       }
       for (std::size_t c = 0; c < channels; ++c)
