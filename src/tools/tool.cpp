@@ -128,10 +128,11 @@ namespace {
 
 // Each stage frees weights and the next one allocates some. Taken again from the heap they cost nothing; returned to
 // the system, which clears every page anew, they would cost a tenth of a compilation. In pages of 2 MB the first ones
-// cost little as well: a fifth of it less.
+// cost little as well: a fifth of it less. What is not touched is only addresses, but a limit counts those.
 void keep_memory() {
   keep_freed_memory();
-  heap_in_large_pages(std::size_t{64} << 20);
+  constexpr std::uint64_t enough = 256 << 20;
+  heap_in_large_pages(static_cast<std::size_t>(std::min(enough, memory_limit() / 4)));
 }
 
 bool messages_as_json = false;

@@ -35,7 +35,7 @@ void keep_freed_memory() {
 
 void heap_in_large_pages([[maybe_unused]] std::size_t bytes) {
 #ifdef __GLIBC__
-  // One allocation makes the heap grow by so much. What is not touched is only addresses.
+  // One allocation makes the heap grow by so much. It has to stay below the threshold at which the heap is trimmed.
   constexpr std::uintptr_t large = 2 << 20;
   ::mallopt(M_TOP_PAD, static_cast<int>(bytes));
   void* const first = ::malloc(large);
