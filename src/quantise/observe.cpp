@@ -53,6 +53,7 @@ void Histogram::add(std::span<const float> x, const Range& range, ThreadPool& po
   cover(range);
   const double width = range_.highest - range_.lowest;
   if (!(width > 0)) return;
+  count_ += x.size();
   const auto low = static_cast<float>(range_.lowest);
   const auto per_unit = static_cast<float>(bins / width);
   const std::size_t parts = parts_of(x.size(), pool);
@@ -107,32 +108,37 @@ Range Histogram::best_range(int levels) const {
   int from = 0, to = bins;
   double best = error_of(from, to);
   for (int round = 0; round < 4; ++round) {
-    const double before = best;
+    const int from_before = from, to_before = to;
     for (int f = 0; f <= std::min(zero, to - 1); ++f)
       if (double e = error_of(f, to); e < best) {
         best = e;
         from = f;
       }
+    if (round > 0 && from == from_before) break;
     for (int t = std::max(zero, from + 1); t <= bins; ++t)
       if (double e = error_of(from, t); e < best) {
         best = e;
         to = t;
       }
-    if (best >= before) break;
+    if (to == to_before) break;
   }
   return {range_.lowest + from * bin, range_.lowest + to * bin};
 }
 
 double Histogram::share(double lowest, double width) const {
+  if (count_ == 0) return 0;
   const double bin = (range_.highest - range_.lowest) / bins;
-  double inside = 0, all = 0;
-  for (std::size_t b = 0; b < counts_.size(); ++b) {
+  const auto bin_of = [&](double x) { return std::clamp((x - range_.lowest) / bin, 0.0, static_cast<double>(bins)); };
+  // Bins beside these have nothing of it.
+  const auto first = static_cast<std::size_t>(std::max(0.0, bin_of(lowest) - 1)),
+             end = std::min<std::size_t>(bins, static_cast<std::size_t>(bin_of(lowest + width)) + 2);
+  double inside = 0;
+  for (std::size_t b = first; b < end; ++b) {
     const double from = range_.lowest + static_cast<double>(b) * bin;
     const double overlap = std::min(from + bin, lowest + width) - std::max(from, lowest);
     inside += static_cast<double>(counts_[b]) * std::max(0.0, overlap) / bin;
-    all += static_cast<double>(counts_[b]);
   }
-  return all > 0 ? inside / all : 0;
+  return inside / static_cast<double>(count_);
 }
 
 Scales affine_scales(const Range& range, DType dtype) {

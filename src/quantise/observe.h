@@ -42,6 +42,7 @@ class Histogram {
   void cover(const Range& range);
   Range range_;
   std::vector<std::uint64_t> counts_;
+  std::uint64_t count_ = 0;  // of all bins
 };
 
 inline constexpr double smallest_scale = 1e-36;         // f32 holds its reciprocal
