@@ -37,7 +37,7 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-std::string db_text(double db) { return std::isinf(db) ? "equal" : fmt::format("{:.1f}", db); }
+std::string db_text(double db) { return std::isinf(db) ? (db > 0 ? "equal" : "lost") : fmt::format("{:.1f}", db); }
 std::string percent_text(const std::optional<double>& percent) {
   return percent ? fmt::format("{:.2f}", *percent) : "";
 }

@@ -75,6 +75,7 @@ void Difference::add_elements(std::span<const float> wanted, std::span<const T> 
     double largest = 0;
     for (std::size_t i = begin; i < begin + inner_; ++i) {
       const double real = static_cast<double>(wanted[i]);
+      if (std::isnan(real)) ++undefined_;
       if (!std::isfinite(real)) continue;
       double value = 0;
       if constexpr (integers) {
@@ -108,11 +109,16 @@ void Difference::add_elements(std::span<const float> wanted, std::span<const T> 
   }
 }
 
+double Difference::db() const {
+  if (count_ == 0 && undefined_ > 0) return -std::numeric_limits<double>::infinity();
+  return signal_to_noise_db(all_.signal, all_.noise);
+}
+
 TensorError Difference::error() const {
   const double lengths = std::sqrt(all_.signal * all_.got);
   TensorError error{db(),
                     lengths > 0 && std::isfinite(lengths) ? all_.product / lengths
-                    : all_.noise == 0                     ? 1.0
+                    : db() > 0                            ? 1.0
                                                           : 0.0,
                     {}};
   if (channels_ < 2) return error;

@@ -23,7 +23,8 @@ class Difference {
   // One sample: `wanted` has its elements in floats, `got` in integers with the type's scale, or in floats, too.
   void add(const Tensor& wanted, const Tensor& got);
 
-  double db() const { return signal_to_noise_db(all_.signal, all_.noise); }
+  // Minus infinity where nothing but NaN was wanted: who asks is to look there.
+  double db() const;
   TensorError error() const;
   // Of quantised tensors and of narrow floats. Saturated is what lies beyond the end of the range by more than the
   // rounding.
@@ -50,7 +51,7 @@ class Difference {
   std::vector<Sums> by_channel_;
   std::vector<double> largest_;
   std::int64_t lowest_ = 0, highest_ = 0;  // quantised values that were seen, and that of zero
-  double clipped_ = 0, denormal_ = 0, nonzero_ = 0, count_ = 0;
+  double clipped_ = 0, denormal_ = 0, nonzero_ = 0, count_ = 0, undefined_ = 0;
 };
 
 }  // namespace tosaic

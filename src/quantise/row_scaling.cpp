@@ -20,8 +20,9 @@
 namespace tosaic {
 namespace {
 
-// An eps below this, compared with sizes of rows whose largest element is about 1, is nothing in 16 bits.
-constexpr double least_offset = 1e-6;
+// An eps below this, compared with sizes of rows whose largest element is about 1, is nothing in 16 bits. What floats
+// make of rows of zeros needs it: calibration would meet 0 * rsqrt(0) there, and NaN in all that follows.
+constexpr double least_offset = 1e-6, least_float = 1e-30;
 
 // The largest element of a scaled row: 1, and what the factor's rounding adds (1.6 percent where it is smallest).
 constexpr double most_scaled = 1.03125;
@@ -134,7 +135,10 @@ class Scaling {
       return b_.aten(node.op, std::move(operands), node.attrs);
     };
     const bool shows = step.added != no_value || std::fabs(step.offset) * std::pow(most, degree) > least_offset;
-    if (step.offsets() && !shows) return {calls::mul(size, step.slope), factor};
+    if (step.offsets() && !shows) {
+      const double of_zeros = std::max(std::fabs(step.offset) * std::pow(most, degree), least_float);
+      return {calls::add(calls::mul(size, step.slope), of_zeros), factor};
+    }
     const auto offset = [&] {
       const Val power = degree == 2 ? calls::mul(factor, factor) : factor;
       // A number takes no finer quantised values than its sum with the size; a tensor may be as large as that.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two calls, computed by hand: what each loses alone, and what all of them lose together.
+#include <limits>
+
 #include "compare/by_hand.h"
 
 namespace tosaic {
@@ -51,6 +53,19 @@ TEST(Compare, own_and_accumulated_errors_are_those_by_hand) {
   EXPECT_TRUE(b.delegated);
   ASSERT_EQ(found.outputs.size(), 1u);
   EXPECT_EQ(found.outputs[0].error.db, b.accumulated.db);
+}
+
+TEST(Compare, floats_that_are_nan_are_no_equal) {
+  const Comparison found = compared(program_of(R"(graph @main(%x: 4xf32) -> (%b) {
+  %b: 4xf32 = aten.log.default(%x) loc("m.py":1 from "aten.log.default" as "log")
+})"),
+                                    R"(graph @main(%x: 4xi8<1:0>) -> (%b) {
+  %b: 4xi8<1:0> = aten.log.default(%x) loc("m.py":1 from "aten.log.default" as "log")
+})",
+                                    {-1, -2, -3, -4});
+  ASSERT_EQ(found.outputs.size(), 1u);
+  EXPECT_EQ(found.outputs[0].error.db, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(found.outputs[0].error.cosine, 0);
 }
 
 TEST(Compare, what_lies_beyond_the_range_is_counted_and_the_option_named) {

@@ -148,3 +148,24 @@ def test_a_factor_that_is_shown_has_its_own_codes():
     found = decibels(wanted[0], got[0])
     assert found[0] > 36 and found[2] > 25, found
     assert decibels(wanted[2][:1], got[2][:1]).min() > 36
+
+
+@pytest.mark.parametrize("scheme, least", [("int8", 24), ("int16x8", 40)])
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "normalize", "by_deviation"])
+def test_rows_of_zeros_among_unlike_ones(name, scheme, least):
+    """Without what keeps them from 0 * rsqrt(0), floats of scaled rows are NaN, and what reads all rows has no range."""
+    functions = {"layer_norm": Function(lambda x, norm: norm(x), nn.LayerNorm(64, 1e-12)),
+                 "rms_norm": Function(lambda x, norm: norm(x), nn.RMSNorm(64, 1e-12)),
+                 "normalize": Function(lambda x: 8 * F.normalize(x, dim=-1)),
+                 "by_deviation": Function(lambda x: (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-12))}
+    torch.manual_seed(7)
+    model = nn.Sequential(functions[name], Function(lambda x: F.scaled_dot_product_attention(x, x, x)), nn.Linear(64, 64)).eval()
+    samples = [rows() for _ in range(8)]
+    for x in samples:
+        x[:, 3] = 0
+        x[:, 5] *= 0.05
+    artifact = tosaic.compile(model, samples[0], "tosa-int", calibration=samples, quantize=scheme)
+    x = samples[0]
+    with torch.no_grad():
+        wanted = model(x)
+    assert decibels(wanted, artifact.run(x)).min() > least
