@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/flat_rope.h"
 
+#include <algorithm>
+
 namespace tosaic::formats {
 
 flatbuffers::Offset<flatbuffers::Vector<std::uint8_t>> FlatRope::bytes(const Rope& data, std::size_t alignment) {
-  constexpr std::size_t worth_a_view = 4096;
+  constexpr std::size_t worth_a_view = 4096, cache_line = 64;
   const auto size = static_cast<std::size_t>(data.size());
-  builder_.ForceVectorAlignment(size, 1, alignment);
-  if (size < worth_a_view) {
+  const bool large = size >= worth_a_view;
+  builder_.PreAlign(size, large ? std::max(alignment, cache_line) : alignment);
+  if (!large) {
     const Bytes joined = data.joined();
     return builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(joined.data()), size);
   }

@@ -41,6 +41,7 @@ struct Unpacked {
   DType type = DType::f32;
   bool by_columns = false;
   bool is_only_reader = true;  // weights of several products are in some cache
+  bool backwards = false;      // see by_rows
   std::int64_t batch = 1, n = 0, k = 0;
   std::vector<float> bias;  // padded to whole panels
   Epilogue epilogue;
@@ -194,8 +195,12 @@ struct Unpacked {
     call.c_stride = n;
     constexpr std::int64_t at_once = RowsKernel::columns_at_once, bytes_ahead = 8192;
     if (is_only_reader) call.ahead = part.rows == 1 ? bytes_ahead : at_once * k * element();
-    const std::int64_t end = std::min(n, part.last_panel * width());
-    for (std::int64_t column = part.first_panel * width(); column < end; column += at_once) {
+    // Of several readers in a row (the steps of a recurrent layer) every second one reads backwards: it begins with what
+    // the one before it has left in the cache.
+    const std::int64_t begin = part.first_panel * width(), end = std::min(n, part.last_panel * width());
+    const std::int64_t blocks = (end - begin + at_once - 1) / at_once;
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      const std::int64_t column = begin + (backwards ? blocks - 1 - i : i) * at_once;
       call.weight = matrix + column * k * element();
       call.columns = static_cast<int>(std::min(at_once, end - column));
       call.bias = bias.data() + column;
@@ -241,7 +246,9 @@ bool take_unpacked(Planning& planning, std::uint32_t n) {
   product->weights = weight.constant.data();
   product->type = weight.type.dtype;
   product->by_columns = !is_convolution(node);
-  product->is_only_reader = planning.users[node.inputs[1]].size() == 1;
+  const auto& readers = planning.users[node.inputs[1]];
+  product->is_only_reader = readers.size() == 1;
+  product->backwards = (std::find(readers.begin(), readers.end(), n) - readers.begin()) % 2 == 1;
   product->input = node.inputs[0];
   product->batch = product->by_columns ? shape.size(0) : 1;
   product->n = shape.size(product->by_columns ? 2 : 0);
