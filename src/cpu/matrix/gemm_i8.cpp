@@ -110,7 +110,7 @@ HWY_INLINE void store_sums(const GemmI8Call& call, const IntVector (&acc)[rows][
 }
 
 template <int rows, int vectors>
-HWY_INLINE void store_codes(const GemmI8Call& call, IntVector (&acc)[rows][vectors]) {
+HWY_INLINE void store_quantised(const GemmI8Call& call, IntVector (&acc)[rows][vectors]) {
   const int lanes = static_cast<int>(hn::Lanes(Ints())), width = vectors * lanes;
   HWY_ALIGN std::int8_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t) + HWY_MAX_BYTES];
   const bool whole = call.columns == width;
@@ -122,19 +122,19 @@ HWY_INLINE void store_codes(const GemmI8Call& call, IntVector (&acc)[rows][vecto
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r) acc[r][v] = rescale(acc[r][v]);
   }
-  const Codes codes(call.zero_point, call.lowest, call.highest);
+  const QuantisedValues quantised(call.zero_point, call.lowest, call.highest);
   constexpr int at_once = 4 / vectors, whole_rows = rows / at_once * at_once;
 #pragma GCC unroll 12
   for (int r = 0; r < whole_rows; r += at_once) {
     if constexpr (vectors == 2)
-      codes.store_pairs({acc[r][0], acc[r][1], acc[r + 1][0], acc[r + 1][1]}, c + r * stride, stride);
+      quantised.store_pairs({acc[r][0], acc[r][1], acc[r + 1][0], acc[r + 1][1]}, c + r * stride, stride);
     else
-      codes.store_four({acc[r][0], acc[r + 1][0], acc[r + 2][0], acc[r + 3][0]}, c + r * stride, stride);
+      quantised.store_four({acc[r][0], acc[r + 1][0], acc[r + 2][0], acc[r + 3][0]}, c + r * stride, stride);
   }
 #pragma GCC unroll 12
   for (int r = whole_rows; r < rows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) codes.store(acc[r][v], c + r * stride + v * lanes);
+    for (int v = 0; v < vectors; ++v) quantised.store(acc[r][v], c + r * stride + v * lanes);
   }
   if (!whole) copy_columns<rows>(call, edge, width, call.c);
 }
@@ -151,7 +151,7 @@ HWY_NOINLINE void tile(const GemmI8Call& call) {
     for (int r = 0; r < rows; ++r) acc[r][v] = call.row_term ? hn::Add(term, hn::Set(d, call.row_term[r])) : term;
   }
   add_products<Product>(call, acc);
-  call.sums ? store_sums(call, acc) : store_codes(call, acc);
+  call.sums ? store_sums(call, acc) : store_quantised(call, acc);
 }
 
 template <class Product, int vectors>

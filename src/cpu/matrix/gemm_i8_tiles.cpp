@@ -39,7 +39,7 @@ HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t ro
                        std::int64_t last) {
   const Ints d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const Codes codes(call.zero_point, call.lowest, call.highest);
+  const QuantisedValues quantised(call.zero_point, call.lowest, call.highest);
   for (std::int64_t j = 0; j < call.columns; j += lanes) {
     const IntVector term = hn::LoadU(d, call.column_term + j);
     const auto total = [&](std::int64_t r) HWY_ATTR {
@@ -56,11 +56,11 @@ HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t ro
     const bool whole = call.columns - j >= lanes;
     std::int64_t r = first;
     for (; whole && r + 4 <= last; r += 4)
-      codes.store_four({rescale(total(r)), rescale(total(r + 1)), rescale(total(r + 2)), rescale(total(r + 3))},
-                       to + r * call.c_stride, call.c_stride);
+      quantised.store_four({rescale(total(r)), rescale(total(r + 1)), rescale(total(r + 2)), rescale(total(r + 3))},
+                           to + r * call.c_stride, call.c_stride);
     for (; r < last; ++r) {
       HWY_ALIGN std::int8_t some[HWY_MAX_BYTES];
-      codes.store(rescale(total(r)), some);
+      quantised.store(rescale(total(r)), some);
       std::memcpy(to + r * call.c_stride, some, static_cast<std::size_t>(std::min(lanes, call.columns - j)));
     }
   }

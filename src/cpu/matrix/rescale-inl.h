@@ -67,11 +67,11 @@ struct RescaleVector {
   }
 };
 
-// What makes bytes of scaled sums: plus the zero point, and no less or more than two bounds of 8 bits. On x86, four
-// vectors at a time: sums of 16 bits that saturate come to the same, as all bytes are between the bounds.
-class Codes {
+// What makes quantised values of scaled sums: plus the zero point, and no less or more than two bounds of 8 bits. On
+// x86, four vectors at a time: sums of 16 bits that saturate come to the same, as all bytes are between the bounds.
+class QuantisedValues {
  public:
-  HWY_INLINE Codes(std::int32_t zero_point, std::int32_t lowest, std::int32_t highest)
+  HWY_INLINE QuantisedValues(std::int32_t zero_point, std::int32_t lowest, std::int32_t highest)
       : zero_point_(zero_point), lowest_(lowest), highest_(highest) {}
 
   // One vector.

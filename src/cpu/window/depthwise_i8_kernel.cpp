@@ -122,17 +122,17 @@ HWY_INLINE IntVector weights(const DepthwiseI8Channels& of, std::int64_t first) 
 // RESCALE of a chunk's sums.
 struct Chunk {
   RescaleVector rescale;
-  Codes codes;
+  QuantisedValues quantised;
   std::int64_t used;
   HWY_INLINE Chunk(const DepthwiseI8Channels& of, std::int64_t c)
       : rescale(of.multiplier + c, of.shift + c, of.round + c),
-        codes(of.zero_point, of.lowest, of.highest),
+        quantised(of.zero_point, of.lowest, of.highest),
         used(std::min(of.channels - c, static_cast<std::int64_t>(hn::Lanes(Ints())))) {}
   template <bool all>
   HWY_INLINE void store(IntVector scaled, std::int8_t* to) const {
-    if constexpr (all) return codes.store(scaled, to);
+    if constexpr (all) return quantised.store(scaled, to);
     HWY_ALIGN std::int8_t some[HWY_MAX_BYTES];
-    codes.store(scaled, some);
+    quantised.store(scaled, some);
     std::memcpy(to, some, static_cast<std::size_t>(used));
   }
 };
@@ -228,7 +228,7 @@ HWY_NOINLINE void chunk_of_columns(const DepthwiseI8Columns& call, std::int64_t 
 #pragma GCC unroll 4
                        for (int q = 0; q < 4; ++q) scaled[q] = chunk.rescale(sums[q]);
                        std::int8_t* const to = out + (p - call.window.first) * of.out_step;
-                       if (all && count == 4) return chunk.codes.store_four(scaled, to, of.out_step);
+                       if (all && count == 4) return chunk.quantised.store_four(scaled, to, of.out_step);
 #pragma GCC unroll 4
                        for (int q = 0; q < 4; ++q)
                          if (q < count) chunk.template store<all>(scaled[q], to + q * of.out_step);
