@@ -31,7 +31,7 @@ struct OpenPixels {
   }
   // The column that is tap number `tap` of the first pixel's window, and `stride` less of each next one's.
   HWY_INLINE void add(const Chunk& chunk, const typename Chunk::Vector (&column)[Chunk::groups], int tap) {
-#pragma GCC unroll 7
+#pragma GCC unroll 12
     for (int g = 0; g < Chunk::groups; ++g) {
 #pragma GCC unroll 7
       for (int i = 0; i < open; ++i)
@@ -48,8 +48,8 @@ struct OpenPixels {
 };
 
 // Pixels [first, last) of the channels from c on that `chunk` knows: its side, in how many groups it holds the elements
-// of a column, the weights of each, what sums begin with (`term`), and what an element outside is.
-// finish(p, sums, count): those of four pixels from p on, of which the first `count` are wanted.
+// of a column, the weights of each, what sums begin with (`term`), what an element outside is, and how many pixels are
+// finished at once. finish(p, sums, count): those of so many from p on, of which the first `count` are wanted.
 template <int stride, class Chunk, class T, class Finish>
 HWY_INLINE void by_columns(const Chunk& chunk, const DepthwiseColumns<T>& window, std::int64_t channels, std::int64_t c,
                            std::int64_t first, std::int64_t last, const Finish& finish) {
@@ -61,7 +61,7 @@ HWY_INLINE void by_columns(const Chunk& chunk, const DepthwiseColumns<T>& window
     if (static_cast<std::uint64_t>(x) < static_cast<std::uint64_t>(window.width)) {
       chunk.load(x * channels + c, column);
     } else {
-#pragma GCC unroll 7
+#pragma GCC unroll 12
       for (int g = 0; g < Chunk::groups; ++g) column[g] = chunk.outside;
     }
     open.add(chunk, column, tap);
@@ -69,15 +69,15 @@ HWY_INLINE void by_columns(const Chunk& chunk, const DepthwiseColumns<T>& window
   std::int64_t x = first * stride - window.before;
 #pragma GCC unroll 7
   for (int tap = 0; tap < side - stride; ++tap) add(x++, tap);
-  for (std::int64_t p = first; p < last; p += 4) {
-    Vector sums[4];
+  for (std::int64_t p = first; p < last; p += Chunk::pixels) {
+    Vector sums[Chunk::pixels];
 #pragma GCC unroll 4
-    for (int q = 0; q < 4; ++q) {
+    for (int q = 0; q < Chunk::pixels; ++q) {
 #pragma GCC unroll 2
       for (int tap = side - stride; tap < side; ++tap) add(x++, tap);
       sums[q] = open.take_first(chunk.term);
     }
-    finish(p, sums, std::min<std::int64_t>(4, last - p));
+    finish(p, sums, std::min<std::int64_t>(Chunk::pixels, last - p));
   }
 }
 

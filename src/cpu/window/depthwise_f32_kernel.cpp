@@ -89,7 +89,7 @@ void pixels(const DepthwiseF32Call& call) {
 // ---- Square windows, by columns: a group is an element.
 template <class D, int side_>
 struct ChunkOfChannels {
-  static constexpr int side = side_, groups = side_;
+  static constexpr int pixels = 1, side = side_, groups = side_;
   using Vector = hn::Vec<D>;
   const float* const* lines;
   Vector term, outside;
@@ -117,12 +117,9 @@ HWY_NOINLINE void chunk_of_columns(const DepthwiseF32Columns& call, std::int64_t
   const auto lowest = hn::Set(d, call.of.lowest), highest = hn::Set(d, call.of.highest);
   float* const out = call.of.out + c;
   by_columns<stride>(ChunkOfChannels<D, side>(call, c), call.window, call.of.channels, c, first, last,
-                     [&](std::int64_t p, const hn::Vec<D>(&sums)[4], std::int64_t count) HWY_ATTR {
-#pragma GCC unroll 4
-                       for (int q = 0; q < 4; ++q)
-                         if (q < count)
-                           hn::StoreU(hn::Min(highest, hn::Max(lowest, sums[q])), d,
-                                      out + (p - call.window.first + q) * call.of.out_step);
+                     [&](std::int64_t p, const hn::Vec<D>(&sums)[1], std::int64_t) HWY_ATTR {
+                       hn::StoreU(hn::Min(highest, hn::Max(lowest, sums[0])), d,
+                                  out + (p - call.window.first) * call.of.out_step);
                      });
 }
 template <int side, int stride>

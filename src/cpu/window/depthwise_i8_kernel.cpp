@@ -190,6 +190,7 @@ void pixels(const DepthwiseI8Call& call) {
 template <int side_, bool all>
 struct ChunkOfChannels {
   static constexpr int side = side_, groups = (side + Taps::group - 1) / Taps::group;
+  static constexpr int pixels = side == 3 ? 4 : 1;  // wider windows' products hide what stores by fours save
   using Vector = IntVector;
   const std::int8_t* const* lines;
   Taps taps;
@@ -222,15 +223,18 @@ HWY_NOINLINE void chunk_of_columns(const DepthwiseI8Columns& call, std::int64_t 
   const DepthwiseI8Channels& of = call.of;
   const Chunk chunk(of, c);
   std::int8_t* const out = of.out + c;
-  by_columns<stride>(ChunkOfChannels<side, all>(call, c), call.window, of.channels, c, first, last,
-                     [&](std::int64_t p, const IntVector(&sums)[4], std::int64_t count) HWY_ATTR {
-                       IntVector scaled[4];
+  using Channels = ChunkOfChannels<side, all>;
+  constexpr int pixels = Channels::pixels;
+  by_columns<stride>(Channels(call, c), call.window, of.channels, c, first, last,
+                     [&](std::int64_t p, const IntVector(&sums)[pixels], std::int64_t count) HWY_ATTR {
+                       IntVector scaled[pixels];
 #pragma GCC unroll 4
-                       for (int q = 0; q < 4; ++q) scaled[q] = chunk.rescale(sums[q]);
+                       for (int q = 0; q < pixels; ++q) scaled[q] = chunk.rescale(sums[q]);
                        std::int8_t* const to = out + (p - call.window.first) * of.out_step;
-                       if (all && count == 4) return chunk.quantised.store_four(scaled, to, of.out_step);
+                       if constexpr (all && pixels == 4)
+                         if (count == 4) return chunk.quantised.store_four(scaled, to, of.out_step);
 #pragma GCC unroll 4
-                       for (int q = 0; q < 4; ++q)
+                       for (int q = 0; q < pixels; ++q)
                          if (q < count) chunk.template store<all>(scaled[q], to + q * of.out_step);
                      });
 }
