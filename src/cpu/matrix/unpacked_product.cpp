@@ -195,8 +195,8 @@ struct Unpacked {
     call.c_stride = n;
     constexpr std::int64_t at_once = RowsKernel::columns_at_once, bytes_ahead = 8192;
     if (is_only_reader) call.ahead = part.rows == 1 ? bytes_ahead : at_once * k * element();
-    // Of several readers in a row (the steps of a recurrent layer) every second one reads backwards: it begins with what
-    // the one before it has left in the cache.
+    // Of several readers in a row (the steps of a recurrent layer) every second one reads backwards: it begins with
+    // what the one before it has left in the cache.
     const std::int64_t begin = part.first_panel * width(), end = std::min(n, part.last_panel * width());
     const std::int64_t blocks = (end - begin + at_once - 1) / at_once;
     for (std::int64_t i = 0; i < blocks; ++i) {

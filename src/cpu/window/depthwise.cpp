@@ -5,9 +5,12 @@
 
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/sharing.h"
+#include "cpu/window/conv.h"
 #include "cpu/window/depthwise_kernel.h"
+#include "cpu/window/groups_i8_kernel.h"
 #include "cpu/window/window.h"
 #include "ir/tosa_operators.h"
+#include "ops/definitions/extension.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -42,6 +45,7 @@ struct Depthwise {
   };
   std::vector<Part> parts;
   bool by_columns = false;                        // see DepthwiseColumns
+  GroupsI8Kernel::Columns of_groups = nullptr;    // i8: channels are those of narrow groups
   std::vector<T> padding;                         // what lies outside: zero, or the zero point
   std::int64_t rows_per_task = 1, row_parts = 1;  // a task has rows, or one of the parts of a row
   std::size_t tile_bytes = 0, scratch = 0;
@@ -118,7 +122,10 @@ struct Depthwise {
       if (by_columns) {
         for (std::int64_t y = 0; y < window.kernel[1]; ++y)
           if (!lines[y]) lines[y] = padding.data();
-        return kernels.columns(
+        auto columns = kernels.columns;
+        if constexpr (is_i8)
+          if (of_groups) columns = of_groups;
+        return columns(
             {channels_of(parts[static_cast<std::size_t>(m)], to),
              {lines, window.kernel[1], window.stride[2], window.in[2], window.before[2], first, last, padding[0]}});
       }
@@ -196,6 +203,26 @@ bool make_part(Depthwise<std::int16_t>& conv, const Graph& graph, const Node& no
   return true;
 }
 
+// What stands next to the packed weights: the bias less zero_terms(c), what the zero points make of channel c's
+// weights, and its scale.
+template <class ZeroTerms>
+void add_constants(Depthwise<std::int8_t>& conv, std::span<const std::int32_t> bias, std::int64_t m,
+                   const ZeroTerms& zero_terms) {
+  auto& part = conv.parts[static_cast<std::size_t>(m)];
+  part.term.assign(static_cast<std::size_t>(conv.padded), 0);
+  const Epilogue& e = conv.epilogue;
+  std::vector<std::int32_t> multipliers;
+  std::vector<std::int8_t> shifts;
+  for (std::int64_t c = 0; c < conv.window.channels; ++c) {
+    const auto at = static_cast<std::size_t>(c * conv.multiplier + m);
+    part.term[static_cast<std::size_t>(c)] = static_cast<std::int32_t>(bias[bias.size() == 1 ? 0 : at] - zero_terms(c));
+    if (!e.rescaled) continue;
+    multipliers.push_back(e.multiplier[e.multiplier.size() == 1 ? 0 : at]);
+    shifts.push_back(e.shift[e.shift.size() == 1 ? 0 : at]);
+  }
+  if (e.rescaled) part.scales = rescale_columns(multipliers, shifts, conv.window.channels, conv.kernels.lanes);
+}
+
 bool make_part(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& node, std::int64_t m) {
   auto& part = conv.parts[static_cast<std::size_t>(m)];
   const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
@@ -208,50 +235,57 @@ bool make_part(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& nod
                      taps_by_columns(conv.window.kernel[1], conv.window.kernel[2], conv.by_columns ? kernels.group : 1),
                      weight + m, channels, channels * multiplier, multiplier, weight_zp);
   if (part.packed.empty()) return false;
-  part.term.assign(static_cast<std::size_t>(conv.padded), 0);
-  for (std::int64_t c = 0; c < channels; ++c) {
+  add_constants(conv, bias, m, [&](std::int64_t c) {
     std::int64_t sum = 0;
     for (std::int64_t t = 0; t < taps; ++t) sum += weight[(t * channels + c) * multiplier + m] - weight_zp;
-    const std::int64_t b = bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c * multiplier + m)];
-    part.term[static_cast<std::size_t>(c)] = static_cast<std::int32_t>(b - (input_zp + kernels.offset) * sum);
-  }
-  const Epilogue& e = conv.epilogue;
-  if (e.rescaled) {
-    std::vector<std::int32_t> multipliers;
-    std::vector<std::int8_t> shifts;
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const auto from = static_cast<std::size_t>(e.multiplier.size() == 1 ? 0 : c * multiplier + m);
-      multipliers.push_back(e.multiplier[from]);
-      shifts.push_back(e.shift[from]);
-    }
-    part.scales = rescale_columns(multipliers, shifts, channels, conv.kernels.lanes);
-  }
+    return (input_zp + kernels.offset) * sum;
+  });
   return true;
 }
 
+// Of groups of `own` channels with weights [channel][y][x][own].
+bool make_groups(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& node, std::int64_t own) {
+  const GroupsI8Kernel& kernel = groups_i8_kernel();
+  const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
+  const std::int32_t input_zp = only_scalar(graph, node.inputs[3]), weight_zp = only_scalar(graph, node.inputs[4]);
+  const std::int64_t channels = conv.window.channels, of_channel = conv.window.taps() * own;
+  std::vector<std::int64_t> order;
+  for (const std::int64_t tap : taps_by_columns(conv.window.kernel[1], conv.window.kernel[2], 1))
+    for (std::int64_t i = 0; i < own; ++i) order.push_back(tap * own + i);
+  auto& packed = conv.parts[0].packed;
+  const auto pack = [&](std::int64_t first, std::int64_t count) {
+    const auto more = pack_depthwise({kernel.lanes, kernel.at_once, kernel.weight_bytes}, order,
+                                     weight + first * of_channel, count, 1, of_channel, weight_zp);
+    packed.insert(packed.end(), more.begin(), more.end());
+    return count == 0 || !more.empty();
+  };
+  const std::int64_t whole = channels / kernel.lanes * kernel.lanes;
+  if (!pack(0, whole) || (whole < channels && !pack(channels - kernel.lanes, kernel.lanes))) return false;
+  add_constants(conv, graph[node.inputs[2]].constant.as<std::int32_t>(), 0, [&](std::int64_t c) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < of_channel; ++i) sum += weight[c * of_channel + i] - weight_zp;
+    return (input_zp + kernel.offset) * sum;
+  });
+  return true;
+}
+
+// Before its weights are packed.
 template <class T>
-bool take(Planning& planning, std::uint32_t n) {
+std::shared_ptr<Depthwise<T>> begin(const Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
   auto conv = std::make_shared<Depthwise<T>>();
   conv->window = window_of(planning.graph, node);
-  if (conv->window.taps() > 128) return false;
-  conv->multiplier = planning.type(node.inputs[1]).shape.size(3);
   conv->input = node.inputs[0];
+  conv->window.channels = conv->window.pixel;
   conv->padded = (conv->window.channels + conv->kernels.lanes - 1) / conv->kernels.lanes * conv->kernels.lanes;
   conv->epilogue = find_epilogue(planning, n, Depthwise<T>::is_i8);
-  if constexpr (Depthwise<T>::is_float || Depthwise<T>::is_i8) {
-    const bool can = Depthwise<T>::is_i8 ? conv->epilogue.rescaled : conv->window.channels >= conv->kernels.lanes;
-    conv->by_columns = conv->kernels.columns && can && conv->window.dilation[2] == 1 &&
-                       takes_columns(conv->window.kernel[1], conv->window.kernel[2], conv->window.stride[2]);
-  }
-  conv->parts.resize(static_cast<std::size_t>(conv->multiplier));
-  for (std::int64_t m = 0; m < conv->multiplier; ++m) {
-    if constexpr (Depthwise<T>::is_float)
-      make_part(*conv, planning.graph, node, m);
-    else if (!make_part(*conv, planning.graph, node, m))
-      return false;
-  }
-  const T outside = Depthwise<T>::is_i8 ? static_cast<T>(only_scalar(planning.graph, node.inputs[3])) : T{0};
+  return conv;
+}
+
+template <class T>
+void add_step(Planning& planning, std::uint32_t n, const std::shared_ptr<Depthwise<T>>& conv) {
+  const T outside =
+      Depthwise<T>::is_i8 ? static_cast<T>(only_scalar(planning.graph, planning.node(n).inputs[3])) : T{0};
   // A pixel, or a line. Kernels may step over several pixels' worth of it, but only where no tap is outside.
   conv->padding.assign(
       static_cast<std::size_t>(conv->window.channels * (conv->by_columns ? conv->window.in[2] : 1) + 64), outside);
@@ -266,6 +300,7 @@ bool take(Planning& planning, std::uint32_t n) {
   conv->tile_bytes = conv->epilogue.chain || conv->multiplier > 1 ? 2 * align_up(static_cast<std::size_t>(tile)) : 0;
   conv->scratch = conv->tile_bytes + conv->epilogue.chain_bytes();
   Step step{.kernel = Depthwise<T>::is_float ? "depthwise_f32"
+                      : conv->of_groups      ? "groups_i8"
                       : Depthwise<T>::is_i8  ? "depthwise_i8"
                                              : "depthwise_i16",
             .nodes = {n},
@@ -280,6 +315,27 @@ bool take(Planning& planning, std::uint32_t n) {
     return {};
   };
   planning.add(std::move(step));
+}
+
+template <class T>
+bool take(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  const auto conv = begin<T>(planning, n);
+  if (conv->window.taps() > 128) return false;
+  conv->multiplier = planning.type(node.inputs[1]).shape.size(3);
+  if constexpr (Depthwise<T>::is_float || Depthwise<T>::is_i8) {
+    const bool can = Depthwise<T>::is_i8 ? conv->epilogue.rescaled : conv->window.channels >= conv->kernels.lanes;
+    conv->by_columns = conv->kernels.columns && can && conv->window.dilation[2] == 1 &&
+                       takes_columns(conv->window.kernel[1], conv->window.kernel[2], conv->window.stride[2]);
+  }
+  conv->parts.resize(static_cast<std::size_t>(conv->multiplier));
+  for (std::int64_t m = 0; m < conv->multiplier; ++m) {
+    if constexpr (Depthwise<T>::is_float)
+      make_part(*conv, planning.graph, node, m);
+    else if (!make_part(*conv, planning.graph, node, m))
+      return false;
+  }
+  add_step(planning, n, conv);
   return true;
 }
 
@@ -295,6 +351,27 @@ bool take_depthwise(Planning& planning, std::uint32_t n) {
   if (in == DType::i8) return take<std::int8_t>(planning, n);
   if (in == DType::i16 && weight == DType::i8) return take<std::int16_t>(planning, n);
   return false;
+}
+
+bool take_groups_i8(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  if (node.op != extension::op::grouped_conv2d || !is_convolution_of_i8(planning.graph, node)) return false;
+  const TensorType& weight = planning.type(node.inputs[1]);
+  const std::int64_t own = weight.shape.size(3);
+  const auto conv = begin<std::int8_t>(planning, n);
+  const Window& window = conv->window;
+  conv->of_groups = groups_i8_kernel().columns_of(own);
+  conv->by_columns = true;
+  // As many sums as channels.
+  if (!conv->of_groups || weight.dtype != DType::i8 || weight.shape.size(0) != window.channels ||
+      window.channels < groups_i8_kernel().lanes || !conv->epilogue.rescaled || window.dilation[2] != 1 ||
+      window.kernel[1] != 3 || !takes_columns(window.kernel[1], window.kernel[2], window.stride[2]))
+    return false;
+  conv->parts.resize(1);
+  if (!make_groups(*conv, planning.graph, node, own)) return false;
+  give_back_joined(planning, node, window_of(planning.graph, node));
+  add_step(planning, n, conv);
+  return true;
 }
 
 }  // namespace tosaic::cpu
