@@ -77,12 +77,10 @@ HWY_INLINE void store(IntVector x, Out* to) {
 // Four neighbouring vectors: a step of saturation for two or four of them.
 template <class Out>
 HWY_INLINE void store_four(IntVector x0, IntVector x1, IntVector x2, IntVector x3, Out* to) {
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
   if constexpr (sizeof(Out) == 1) {
-    const __m256i low = _mm256_packs_epi32(x0.raw, x1.raw), high = _mm256_packs_epi32(x2.raw, x3.raw);
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
-    return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
+    const hn::ScalableTag<Out> d;
+    return hn::StoreU(hn::Vec<decltype(d)>{four_packed(two_packed(x0, x1), two_packed(x2, x3))}, d, to);
   }
 #endif
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));

@@ -9,6 +9,8 @@
 #endif
 #include <hwy/highway.h>
 
+#include <cstdint>
+
 #include "cpu/matrix/vnni-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -67,6 +69,26 @@ struct RescaleVector {
   }
 };
 
+#if HWY_TARGET <= HWY_AVX2
+// Two vectors as one of 16 bits an element, and two of those as one of bytes, saturated. Packing keeps to parts of 128
+// bits: words of 32 bits are put in order last.
+#if HWY_TARGET <= HWY_AVX3
+using Packed = __m512i;
+HWY_INLINE Packed two_packed(IntVector a, IntVector b) { return _mm512_packs_epi32(a.raw, b.raw); }
+HWY_INLINE Packed four_packed(Packed low, Packed high) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return _mm512_permutexvar_epi32(order, _mm512_packs_epi16(low, high));
+}
+#else
+using Packed = __m256i;
+HWY_INLINE Packed two_packed(IntVector a, IntVector b) { return _mm256_packs_epi32(a.raw, b.raw); }
+HWY_INLINE Packed four_packed(Packed low, Packed high) {
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
+}
+#endif
+#endif
+
 // What makes quantised values of scaled sums: plus the zero point, and no less or more than two bounds of 8 bits. On
 // x86, four vectors at a time: sums of 16 bits that saturate come to the same, as all bytes are between the bounds.
 class QuantisedValues {
@@ -75,13 +97,7 @@ class QuantisedValues {
       : zero_point_(zero_point), lowest_(lowest), highest_(highest) {}
 
   // One vector.
-  HWY_INLINE void store(IntVector x, std::int8_t* to) const {
-    namespace hn = hwy::HWY_NAMESPACE;
-    const Ints d;
-    x = hn::Add(x, hn::Set(d, zero_point_));
-    x = hn::Min(hn::Max(x, hn::Set(d, lowest_)), hn::Set(d, highest_));
-    hn::StoreU(hn::DemoteTo(Bytes(), x), Bytes(), to);
-  }
+  HWY_INLINE void store(IntVector x, std::int8_t* to) const { hwy::HWY_NAMESPACE::StoreU(of_one(x), Bytes(), to); }
   // Four, each to its own place: from `to` on in steps of `stride`.
   HWY_INLINE void store_four(const IntVector (&x)[4], std::int8_t* to, std::int64_t stride) const {
 #if HWY_TARGET <= HWY_AVX3
@@ -119,26 +135,26 @@ class QuantisedValues {
 
  private:
   using Bytes = hwy::HWY_NAMESPACE::Rebind<std::int8_t, Ints>;
-  // Packing keeps to parts of 128 bits: words of 32 bits are put in order last.
-#if HWY_TARGET <= HWY_AVX3
-  HWY_INLINE __m512i of_four(const IntVector (&x)[4]) const {
-    const __m512i zero_point = _mm512_set1_epi16(static_cast<std::int16_t>(zero_point_));
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(x[0].raw, x[1].raw), zero_point);
-    const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(x[2].raw, x[3].raw), zero_point);
-    const __m512i bytes = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(low, high));
-    return _mm512_min_epi8(_mm512_max_epi8(bytes, _mm512_set1_epi8(static_cast<char>(lowest_))),
-                           _mm512_set1_epi8(static_cast<char>(highest_)));
+  HWY_INLINE hwy::HWY_NAMESPACE::Vec<Bytes> of_one(IntVector x) const {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const Ints d;
+    x = hn::Add(x, hn::Set(d, zero_point_));
+    x = hn::Min(hn::Max(x, hn::Set(d, lowest_)), hn::Set(d, highest_));
+    return hn::DemoteTo(Bytes(), x);
   }
-#elif HWY_TARGET == HWY_AVX2
-  HWY_INLINE __m256i of_four(const IntVector (&x)[4]) const {
-    const __m256i zero_point = _mm256_set1_epi16(static_cast<std::int16_t>(zero_point_));
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(x[0].raw, x[1].raw), zero_point);
-    const __m256i high = _mm256_adds_epi16(_mm256_packs_epi32(x[2].raw, x[3].raw), zero_point);
-    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
-    return _mm256_min_epi8(_mm256_max_epi8(bytes, _mm256_set1_epi8(static_cast<char>(lowest_))),
-                           _mm256_set1_epi8(static_cast<char>(highest_)));
+#if HWY_TARGET <= HWY_AVX2
+  HWY_INLINE Packed of_four(const IntVector (&x)[4]) const {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::ScalableTag<std::int8_t> d8;
+    const hn::ScalableTag<std::int16_t> d16;
+    const auto zero_point = hn::Set(d16, static_cast<std::int16_t>(zero_point_));
+    const auto halves = [&](int first) HWY_ATTR {
+      return hn::SaturatedAdd(hn::Vec<decltype(d16)>{two_packed(x[first], x[first + 1])}, zero_point).raw;
+    };
+    const hn::Vec<decltype(d8)> bytes{four_packed(halves(0), halves(2))};
+    return hn::Min(hn::Max(bytes, hn::Set(d8, static_cast<std::int8_t>(lowest_))),
+                   hn::Set(d8, static_cast<std::int8_t>(highest_)))
+        .raw;
   }
 #endif
   std::int32_t zero_point_, lowest_, highest_;
