@@ -25,15 +25,6 @@ constexpr std::int64_t side = 16;         // of a tile of sums
 constexpr std::int64_t block = 2 * side;  // rows and columns computed at a time
 using Sums = std::int32_t[block][block];
 
-// `count` elements, at most a vector's.
-template <class D>
-HWY_INLINE void store_first(hn::Vec<D> v, D d, std::int64_t count, hn::TFromD<D>* to) {
-  if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, to);
-  HWY_ALIGN hn::TFromD<D> all[HWY_MAX_BYTES];
-  hn::StoreU(v, d, all);
-  std::memcpy(to, all, static_cast<std::size_t>(count) * sizeof(*to));
-}
-
 // What becomes of the sums of rows [first, last) of a block, whose first row is `row` of the call.
 HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t row, std::int64_t first,
                        std::int64_t last) {
@@ -41,28 +32,26 @@ HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t ro
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const QuantisedValues quantised(call.zero_point, call.lowest, call.highest);
   for (std::int64_t j = 0; j < call.columns; j += lanes) {
+    const bool whole = call.columns - j >= lanes;
     const IntVector term = hn::LoadU(d, call.column_term + j);
     const auto total = [&](std::int64_t r) HWY_ATTR {
       const IntVector sum = hn::Add(hn::LoadU(d, &sums[r][j]), term);
       return call.row_term ? hn::Add(sum, hn::Set(d, call.row_term[row + r])) : sum;
     };
     if (call.sums) {
-      for (std::int64_t r = first; r < last; ++r)
-        store_first(total(r), d, call.columns - j, call.sums + (row + r) * call.c_stride + j);
+      for (std::int64_t r = first; r < last; ++r) {
+        std::int32_t* to = call.sums + (row + r) * call.c_stride + j;
+        whole ? hn::StoreU(total(r), d, to) : store_first(total(r), d, call.columns - j, to);
+      }
       continue;
     }
     const RescaleVector rescale(call.multiplier + j, call.shift + j, call.round + j);
     std::int8_t* to = call.c + row * call.c_stride + j;
-    const bool whole = call.columns - j >= lanes;
     std::int64_t r = first;
     for (; whole && r + 4 <= last; r += 4)
       quantised.store_four({rescale(total(r)), rescale(total(r + 1)), rescale(total(r + 2)), rescale(total(r + 3))},
                            to + r * call.c_stride, call.c_stride);
-    for (; r < last; ++r) {
-      HWY_ALIGN std::int8_t some[HWY_MAX_BYTES];
-      quantised.store(rescale(total(r)), some);
-      std::memcpy(to + r * call.c_stride, some, static_cast<std::size_t>(std::min(lanes, call.columns - j)));
-    }
+    for (; r < last; ++r) quantised.store(rescale(total(r)), call.columns - j, to + r * call.c_stride);
   }
 }
 

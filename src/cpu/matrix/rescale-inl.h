@@ -9,7 +9,9 @@
 #endif
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "cpu/matrix/vnni-inl.h"
 
@@ -89,6 +91,18 @@ HWY_INLINE Packed four_packed(Packed low, Packed high) {
 #endif
 #endif
 
+// The first `count` elements, or all that there are: nothing past them is written. Rare, and as long as the loops that
+// it would be a part of.
+template <class D>
+HWY_NOINLINE void store_first(hwy::HWY_NAMESPACE::Vec<D> v, D d, std::int64_t count,
+                              hwy::HWY_NAMESPACE::TFromD<D>* to) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  HWY_ALIGN hn::TFromD<D> all[HWY_MAX_BYTES / sizeof(*to)];
+  hn::StoreU(v, d, all);
+  const auto elements = std::min(count, static_cast<std::int64_t>(hn::Lanes(d)));
+  std::memcpy(to, all, static_cast<std::size_t>(elements) * sizeof(*to));
+}
+
 // What makes quantised values of scaled sums: plus the zero point, and no less or more than two bounds of 8 bits. On
 // x86, four vectors at a time: sums of 16 bits that saturate come to the same, as all bytes are between the bounds.
 class QuantisedValues {
@@ -96,8 +110,11 @@ class QuantisedValues {
   HWY_INLINE QuantisedValues(std::int32_t zero_point, std::int32_t lowest, std::int32_t highest)
       : zero_point_(zero_point), lowest_(lowest), highest_(highest) {}
 
-  // One vector.
+  // One vector, or the first `count` of its elements.
   HWY_INLINE void store(IntVector x, std::int8_t* to) const { hwy::HWY_NAMESPACE::StoreU(of_one(x), Bytes(), to); }
+  HWY_INLINE void store(IntVector x, std::int64_t count, std::int8_t* to) const {
+    store_first(of_one(x), Bytes(), count, to);
+  }
   // Four, each to its own place: from `to` on in steps of `stride`.
   HWY_INLINE void store_four(const IntVector (&x)[4], std::int8_t* to, std::int64_t stride) const {
 #if HWY_TARGET <= HWY_AVX3

@@ -123,17 +123,14 @@ HWY_INLINE IntVector weights(const DepthwiseI8Channels& of, std::int64_t first) 
 struct Chunk {
   RescaleVector rescale;
   QuantisedValues quantised;
-  std::int64_t used;
+  std::int64_t channels;
   HWY_INLINE Chunk(const DepthwiseI8Channels& of, std::int64_t c)
       : rescale(of.multiplier + c, of.shift + c, of.round + c),
         quantised(of.zero_point, of.lowest, of.highest),
-        used(std::min(of.channels - c, static_cast<std::int64_t>(hn::Lanes(Ints())))) {}
+        channels(of.channels - c) {}
   template <bool all>
   HWY_INLINE void store(IntVector scaled, std::int8_t* to) const {
-    if constexpr (all) return quantised.store(scaled, to);
-    HWY_ALIGN std::int8_t some[HWY_MAX_BYTES];
-    quantised.store(scaled, some);
-    std::memcpy(to, some, static_cast<std::size_t>(used));
+    all ? quantised.store(scaled, to) : quantised.store(scaled, channels, to);
   }
 };
 
@@ -156,12 +153,7 @@ HWY_INLINE void chunk_of_pixels(const DepthwiseI8Call& call, std::int64_t first,
           acc[p], taps.load<Taps::group, all>(call.taps + g * Taps::group, (first + p) * call.step + c), w);
   }
   if (call.sums) {
-    HWY_ALIGN std::int32_t some[HWY_MAX_BYTES / 4];
-    for (int p = 0; p < pixels; ++p) {
-      hn::Store(acc[p], d, some);
-      std::memcpy(call.sums + (first + p) * of.out_step + c, some,
-                  static_cast<std::size_t>(std::min(lanes, of.channels - c)) * 4);
-    }
+    for (int p = 0; p < pixels; ++p) store_first(acc[p], d, of.channels - c, call.sums + (first + p) * of.out_step + c);
     return;
   }
   const Chunk chunk(of, c);
