@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "cpu/window/depthwise_kernel.h"
 
@@ -90,16 +91,17 @@ HWY_INLINE void for_strips(const DepthwiseColumns<T>& window, std::int64_t chann
     work(first, std::min(window.last, first + at_once));
 }
 
+// f(value) as the constant of `all` that it is.
+template <int... all, class F>
+HWY_INLINE void as_constant(std::int64_t value, std::integer_sequence<int, all...>, const F& f) {
+  ((value == all ? f(std::integral_constant<int, all>()) : void()), ...);
+}
 // work(side, stride) as constants: of the windows that takes_columns.
 template <class T, class Work>
 HWY_INLINE void for_window(const DepthwiseColumns<T>& window, const Work& work) {
-  const auto with_side = [&](auto side) {
-    if (window.stride == 1) return work(side, std::integral_constant<int, 1>());
-    work(side, std::integral_constant<int, 2>());
-  };
-  if (window.side == 3) return with_side(std::integral_constant<int, 3>());
-  if (window.side == 5) return with_side(std::integral_constant<int, 5>());
-  with_side(std::integral_constant<int, 7>());
+  as_constant(window.side, ColumnSides(), [&](auto side) {
+    as_constant(window.stride, ColumnStrides(), [&](auto stride) { work(side, stride); });
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cpu/lines.h"
@@ -20,7 +21,9 @@ struct DepthwiseColumns {
   std::int64_t first, last;    // pixels; `out` is that of `first`
   T padding;
 };
-// Which windows go so.
+// Which windows go so: kernels are compiled for each of these.
+using ColumnSides = std::integer_sequence<int, 3, 5, 7>;
+using ColumnStrides = std::integer_sequence<int, 1, 2>;
 bool takes_columns(std::int64_t height, std::int64_t width, std::int64_t stride);
 
 // What becomes of sums of f32, and the constants of their channels.

@@ -5,8 +5,12 @@
 
 namespace tosaic::cpu {
 
+template <int... all>
+static bool is_one_of(std::int64_t value, std::integer_sequence<int, all...>) {
+  return ((value == all) || ...);
+}
 bool takes_columns(std::int64_t height, std::int64_t width, std::int64_t stride) {
-  return height == width && (width == 3 || width == 5 || width == 7) && (stride == 1 || stride == 2);
+  return height == width && is_one_of(width, ColumnSides()) && is_one_of(stride, ColumnStrides());
 }
 
 Lines<std::byte> pack_depthwise(const DepthwisePacking& packing, std::span<const std::int64_t> taps,
