@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cpu/channel_groups.h"
 #include "cpu/net.h"
 #include "cpu/step.h"
 #include "ops/definitions/extension.h"
@@ -72,6 +73,12 @@ const std::map<std::string_view, Maker> makers{
      [](Net& net) {
        return convolution(net, "conv2d", net.input(DType::i8, {1, 4, 4, 3}, -128, 127),
                           net.constant(DType::i8, {5, 2, 2, 3}, -128, 127), DType::i32);
+     }},
+    {"groups_i8",
+     [](Net& net) {
+       const ChannelGroups c{1, 6, 5, 4, 8, 8};
+       return convolved_groups(net, c, image_of_groups(net, c, DType::i8),
+                               [&](ValueId sums) { return net.rescale(sums, DType::i8, 38, 44, true); });
      }},
     {"conv_i16",
      [](Net& net) {

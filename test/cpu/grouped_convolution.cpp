@@ -86,7 +86,36 @@ TEST(GroupedConvolution, OfIntegers) {
       }
     net.output(v);
     const std::string what = fmt::format("seed {}: {}", seed, c.text());
-    expect_one_step(net, what, {"conv_i8"});
+    expect_one_step(net, what, {"conv_i8", "groups_i8"});
+    expect_as_interpreted(net, {}, what);
+    if (HasFailure()) return;
+  }
+}
+
+// As many sums as channels, 4 or 8, in windows that go by columns: whole vectors of channels and not, more groups than
+// a vector has and fewer.
+TEST(GroupedConvolution, OfNarrowGroups) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    Net net(seed);
+    const std::int64_t own = seed % 2 ? 4 : 8;
+    ChannelGroups c{net.integer(1, 2), net.integer(1, 9), net.integer(1, 21), net.integer(16 / own, 14), own, own};
+    c.stride = {net.integer(1, 3), net.integer(1, 2)};
+    c.dilation = {net.integer(1, 2), 1};
+    c.pad = {net.integer(1, 2), net.integer(1, 2), net.integer(0, 2), net.integer(0, 2)};
+    while ((c.height + c.pad[0] + c.pad[1] - 2 * c.dilation[0] - 1) % c.stride[0] != 0 ||
+           c.height + c.pad[0] + c.pad[1] <= 2 * c.dilation[0])
+      ++c.height;
+    while ((c.width + c.pad[2] + c.pad[3] - 3) % c.stride[1] != 0 || c.width + c.pad[2] + c.pad[3] < 3) ++c.width;
+    const std::int64_t weight_zero = seed % 5 == 4 ? 7 : 0;
+    ValueId v = convolved_groups(
+        net, c, image_of_groups(net, c, DType::i8),
+        [&](ValueId sums) { return net.rescale(sums, DType::i8, 38, 44, seed % 3 != 0, 0, 3); }, DType::i8,
+        weight_zero);
+    if (seed % 4 == 1) v = net.node("clamp", {v}, bounds(std::int64_t{-20}, std::int64_t{110}));
+    if (seed % 4 == 2) v = net.node("table", {v, net.constant(DType::i8, {256}, -128, 127)});
+    net.output(v);
+    const std::string what = fmt::format("seed {}: {}", seed, c.text());
+    if (weight_zero == 0) expect_one_step(net, what, {"groups_i8"});
     expect_as_interpreted(net, {}, what);
     if (HasFailure()) return;
   }

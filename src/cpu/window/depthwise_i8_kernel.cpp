@@ -10,8 +10,8 @@
 #include <hwy/highway.h>
 
 #include "cpu/matrix/rescale-inl.h"
+#include "cpu/window/byte_products-inl.h"
 #include "cpu/window/depthwise_columns-inl.h"
-#include "simd/pair_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tosaic::cpu {
@@ -19,12 +19,11 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
-// A few taps of each channel of a chunk next to each other, and their products with weights. load<count, all>: the
+// A few taps of each channel of a chunk next to each other, as they are multiplied at once. load<count, all>: the
 // elements from `at` on of `count` lines, in place of the others is anything; `all`: the chunk is whole.
 #if HWY_TARGET == HWY_AVX3_DL
-class Taps {  // u8: x + 128
+class Taps : public ByteProducts {  // u8: x + 128
  public:
-  static constexpr int group = 4, weight_bytes = 1, offset = 128;
   explicit HWY_INLINE Taps(std::int64_t channels)
       : used_(static_cast<__mmask16>(channels >= 16 ? 0xffff : (1u << channels) - 1)) {
     // Byte 4 c + t of the result is byte 16 t + c.
@@ -50,17 +49,13 @@ class Taps {  // u8: x + 128
     }
     return IntVector{_mm512_xor_si512(x, _mm512_set1_epi8(-128))};
   }
-  static HWY_INLINE IntVector same(std::int8_t x) { return IntVector{_mm512_set1_epi8(static_cast<char>(x ^ -128))}; }
-  static HWY_INLINE IntVector add_products(IntVector sums, IntVector x, IntVector weights) {
-    return IntVector{_mm512_dpbusd_epi32(sums.raw, x.raw, weights.raw)};
-  }
 
  private:
   IntVector order_;
   __mmask16 used_;
 };
 #else
-class Taps {  // pairs of i16, or one i32
+class Taps : public ByteProducts {  // pairs of i16, or one i32
  public:
   // Rare, and as long as the loops that it would be a part of.
   static HWY_NOINLINE hn::Vec<hn::Rebind<std::int8_t, Ints> > load_some(const std::int8_t* from, std::size_t count) {
@@ -68,11 +63,6 @@ class Taps {  // pairs of i16, or one i32
     std::memcpy(some, from, count);
     return hn::LoadU(hn::Rebind<std::int8_t, Ints>(), some);
   }
-#if HWY_TARGET == HWY_SCALAR
-  static constexpr int group = 1, weight_bytes = 4, offset = 0;
-#else
-  static constexpr int group = 2, weight_bytes = 2, offset = 0;
-#endif
   explicit HWY_INLINE Taps(std::int64_t channels)
       : used_(static_cast<std::size_t>(std::min(channels, static_cast<std::int64_t>(hn::Lanes(Ints()))))) {}
   template <int count, bool all>
@@ -92,20 +82,6 @@ class Taps {  // pairs of i16, or one i32
         return hn::BitCast(Ints(), hn::PromoteTo(d16, hn::InterleaveLower(both, hn::ZeroExtendVector(both, x),
                                                                           hn::ZeroExtendVector(both, y))));
     }
-#endif
-  }
-  static HWY_INLINE IntVector same(std::int8_t x) {
-#if HWY_TARGET == HWY_SCALAR
-    return hn::Set(Ints(), x);
-#else
-    return hn::BitCast(Ints(), hn::Set(hn::Repartition<std::int16_t, Ints>(), x));
-#endif
-  }
-  static HWY_INLINE IntVector add_products(IntVector sums, IntVector x, IntVector weights) {
-#if HWY_TARGET == HWY_SCALAR
-    return hn::Add(sums, hn::Mul(x, weights));
-#else
-    return simd::HWY_NAMESPACE::add_pair_products(Ints(), sums, x, weights);
 #endif
   }
 
@@ -140,7 +116,7 @@ HWY_INLINE void chunk_of_pixels(const DepthwiseI8Call& call, std::int64_t first,
   const Ints d;
   const DepthwiseI8Channels& of = call.of;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t groups = fixed ? fixed : (call.tap_count + Taps::group - 1) / Taps::group;
+  const std::int64_t groups = fixed ? fixed : (call.tap_count + Taps::at_once - 1) / Taps::at_once;
   const Taps taps(of.channels - c);
   IntVector acc[pixels];
   for (int p = 0; p < pixels; ++p) acc[p] = hn::LoadU(d, of.term + c);
@@ -150,7 +126,7 @@ HWY_INLINE void chunk_of_pixels(const DepthwiseI8Call& call, std::int64_t first,
 #pragma GCC unroll 2
     for (int p = 0; p < pixels; ++p)
       acc[p] = Taps::add_products(
-          acc[p], taps.load<Taps::group, all>(call.taps + g * Taps::group, (first + p) * call.step + c), w);
+          acc[p], taps.load<Taps::at_once, all>(call.taps + g * Taps::at_once, (first + p) * call.step + c), w);
   }
   if (call.sums) {
     for (int p = 0; p < pixels; ++p) store_first(acc[p], d, of.channels - c, call.sums + (first + p) * of.out_step + c);
@@ -175,13 +151,13 @@ void all_pixels(const DepthwiseI8Call& call) {
   if (p < call.pixels) all_channels<fixed, 1>(call, p);
 }
 void pixels(const DepthwiseI8Call& call) {
-  call.tap_count == 9 ? all_pixels<(9 + Taps::group - 1) / Taps::group>(call) : all_pixels<0>(call);
+  call.tap_count == 9 ? all_pixels<(9 + Taps::at_once - 1) / Taps::at_once>(call) : all_pixels<0>(call);
 }
 
 // ---- Square windows, by columns: a group is of elements in Taps.
 template <int side_, bool all>
 struct ChunkOfChannels {
-  static constexpr int side = side_, groups = (side + Taps::group - 1) / Taps::group;
+  static constexpr int side = side_, groups = (side + Taps::at_once - 1) / Taps::at_once;
   static constexpr int pixels = side == 3 ? 4 : 1;  // wider windows' products hide what stores by fours save
   using Vector = IntVector;
   const std::int8_t* const* lines;
@@ -202,8 +178,9 @@ struct ChunkOfChannels {
   }
   HWY_INLINE void load(std::int64_t at, Vector (&column)[groups]) const {
 #pragma GCC unroll 7
-    for (int g = 0; g + 1 < groups; ++g) column[g] = taps.template load<Taps::group, all>(lines + g * Taps::group, at);
-    constexpr int before = (groups - 1) * Taps::group;
+    for (int g = 0; g + 1 < groups; ++g)
+      column[g] = taps.template load<Taps::at_once, all>(lines + g * Taps::at_once, at);
+    constexpr int before = (groups - 1) * Taps::at_once;
     column[groups - 1] = taps.template load<side - before, all>(lines + before, at);
   }
   static HWY_INLINE Vector add_products(Vector sums, Vector x, Vector w) { return Taps::add_products(sums, x, w); }
@@ -252,7 +229,7 @@ constexpr auto* by_columns_here = &columns;
 
 const DepthwiseI8Kernels& depthwise_i8_kernels_here() {
   static const DepthwiseI8Kernels here{
-      static_cast<int>(hn::Lanes(Ints())), Taps::group, Taps::weight_bytes, Taps::offset, &pixels, by_columns_here};
+      static_cast<int>(hn::Lanes(Ints())), Taps::at_once, Taps::weight_bytes, Taps::offset, &pixels, by_columns_here};
   return here;
 }
 
