@@ -17,6 +17,7 @@
 
 #include "cpu/elementwise/block_loops-inl.h"
 #include "cpu/elementwise/exp-inl.h"
+#include "cpu/elementwise/pieces-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tosaic::cpu {
@@ -116,7 +117,11 @@ struct Log {
   }
 };
 struct Tanh {
+#if HWY_TARGET <= HWY_AVX3
+  static HWY_INLINE V f(D, V x) { return V{in_pieces<TanhPieces>(x.raw)}; }
+#else
   static HWY_INLINE V f(D d, V x) { return keep_nan(x, hn::Tanh(d, x)); }
+#endif
 };
 // With e = exp(-|x|) nothing overflows: 1 / (1 + e), or e / (1 + e) for negative x.
 struct Sigmoid {
@@ -130,6 +135,9 @@ struct Sigmoid {
 // Up to 0.9: x + x P(x^2); beyond, 1 - exp(Q(|x|)) with Q the logarithm of erfc, up to 4 where erf is 1 in f32.
 // P and Q are minimax fits of our own; both branches are within about 1.1 units in the last place.
 struct Erf {
+#if HWY_TARGET <= HWY_AVX3
+  static HWY_INLINE V f(D, V x) { return V{in_pieces<ErfPieces>(x.raw)}; }
+#else
   static HWY_INLINE V f(D d, V x) {
     const V t = hn::Min(hn::Abs(x), hn::Set(d, 4.0f));
     const V s = hn::Mul(x, x);
@@ -152,6 +160,7 @@ struct Erf {
     const V large = hn::CopySign(hn::Sub(one, finite_exponential(d, q)), x);
     return keep_nan(x, hn::IfThenElse(hn::Lt(t, hn::Set(d, 0.9f)), small, large));
   }
+#endif
 };
 // Highway's reduction by pi holds up to 39000; beyond, and for infinities, the library's function is asked.
 template <bool cosine>
