@@ -246,20 +246,40 @@ QuantiseWeight as_rounded(RoundedWeights& rounded) {
   };
 }
 
+// What quantisation begins with: the program with its states as tensors, and samples that have these as well.
+struct Beginning {
+  Graph graph;
+  StatesAsTensors states{graph};
+  std::vector<std::vector<Tensor>> samples = {};
+  std::vector<char> inner = std::vector<char>(graph.values.size());  // as in Expanded
+  KnownBounds bounds = {};
+
+  Status expand(const QuantiseOptions& options) {
+    TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
+    return options.rewrite("expand_composites", graph, expand_composites, inner, bounds, whole);
+  }
+  Status equalise(const QuantiseOptions& options) {
+    return options.rewrite("equalise", graph, tosaic::equalise, inner, samples, options);
+  }
+};
+Result<Beginning> beginning(Graph graph, const std::vector<std::vector<Tensor>>& samples,
+                            const QuantiseOptions& options, const Sink& sink, StateContents& contents) {
+  TOSAIC_CHECK(check_samples(graph, samples));
+  Beginning begun{std::move(graph)};
+  TOSAIC_TRY(begun.samples, with_states(begun.graph, samples, begun.states, contents, options.threads, sink));
+  return begun;
+}
+
 }  // namespace
 
-Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>>& inputs,
+Result<Calibration> calibrate(Graph program, const std::vector<std::vector<Tensor>>& inputs,
                               const QuantiseOptions& options, const Sink& sink, StateContents& contents) {
-  TOSAIC_CHECK(check_samples(graph, inputs));
-  const StatesAsTensors states(graph);
-  TOSAIC_TRY(const auto samples, with_states(graph, inputs, states, contents, options.threads, sink));
-  TOSAIC_TRY(QuantisedBodies bodies, quantised_bodies(graph, samples, options, sink));
-  std::vector<char> inner(graph.values.size(), 0);
-  TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
-  KnownBounds bounds;
+  TOSAIC_TRY(Beginning begun, beginning(std::move(program), inputs, options, sink, contents));
+  TOSAIC_TRY(QuantisedBodies bodies, quantised_bodies(begun.graph, begun.samples, options, sink));
+  TOSAIC_CHECK(begun.expand(options));
+  TOSAIC_CHECK(begun.equalise(options));
+  auto& [graph, states, samples, inner, bounds] = begun;
   const Rewrites& rewrite = options.rewrite;
-  TOSAIC_CHECK(rewrite("expand_composites", graph, expand_composites, inner, bounds, whole));
-  TOSAIC_CHECK(rewrite("equalise", graph, equalise, inner, samples, options));
   CertainRanges certain;
   rewrite("average_with_ranges", graph, average_with_ranges, inner, options);
   rewrite("hold_sums_of_shares", graph, hold_sums_of_shares, inner, certain, options);
@@ -274,19 +294,15 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
       Calibration::Impl{std::move(found), std::move(exact), states, std::move(bodies), sink, rewrite}));
 }
 
-Result<std::map<std::string, Tensor>> equalised_constants(Graph graph, const std::vector<std::vector<Tensor>>& inputs,
+Result<std::map<std::string, Tensor>> equalised_constants(Graph program, const std::vector<std::vector<Tensor>>& inputs,
                                                           const QuantiseOptions& options, const Sink& sink) {
-  TOSAIC_CHECK(check_samples(graph, inputs));
-  const StatesAsTensors states(graph);
   StateContents contents;
-  TOSAIC_TRY(const auto samples, with_states(graph, inputs, states, contents, options.threads, sink));
-  std::vector<char> inner(graph.values.size(), 0);
-  TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
-  KnownBounds bounds;
-  TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
+  TOSAIC_TRY(Beginning begun, beginning(std::move(program), inputs, options, sink, contents));
+  TOSAIC_CHECK(begun.expand(options));
+  const Graph& graph = begun.graph;
   std::vector<const std::byte*> before;
   for (const Value& v : graph.values) before.push_back(v.constant.data());
-  TOSAIC_CHECK(equalise(graph, inner, samples, options));
+  TOSAIC_CHECK(begun.equalise(options));
   std::map<std::string, Tensor> changed;
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (graph[v].constant.data() != before[v]) changed.emplace(graph[v].name, Tensor{graph[v].type, graph[v].constant});
