@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/op.h"
+#include "quantise/as_f32.h"
 #include "quantise/quantise_weight.h"
 #include "simd/bulk_loops.h"
 
@@ -42,8 +43,7 @@ static std::vector<double> bias_shift(const Graph& graph, const PlannedWeight& p
   const ValueId w = graph.nodes[planned.node].inputs[weight_operand];
   const Tensor weight{graph[w].type, graph[w].constant};
   const Tensor quantised = quantise_one(w, weight, planned.axis, planned.four_bits ? DType::i4 : DType::i8);
-  const Bytes floats =
-      weight.type.dtype == DType::f32 ? weight.data : converted({weight.type, weight.data.data()}, DType::f32);
+  const Bytes floats = as_f32(weight);
   const std::span<const std::int8_t> values = quantised.data.as<std::int8_t>();
   const std::vector<double>& scales = quantised.type.scales->scale;
   // Runs of the weight that belong to one channel of the result: all of its inputs, or what an input's elements go to.

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "ir/states.h"
+#include "quantise/as_f32.h"
 #include "quantise/state_samples.h"
 #include "simd/bulk_loops.h"
 
@@ -18,9 +19,8 @@ constexpr int most_tried = 16;  // samples, where the program replaces what they
 
 bool all_finite(const Tensor& tensor) {
   if (!is_float(tensor.type.dtype)) return true;
-  const bool f32 = tensor.type.dtype == DType::f32;
-  const Bytes widened = f32 ? Bytes() : converted({tensor.type, tensor.data.data()}, DType::f32);
-  const std::span<const float> x = (f32 ? tensor.data : widened).as<float>();
+  const Bytes floats = as_f32(tensor);
+  const std::span<const float> x = floats.as<float>();
   return simd::bulk_loops().extremes(x.data(), x.size()).all_finite;
 }
 

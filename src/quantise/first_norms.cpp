@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lower/lower.h"
+#include "quantise/as_f32.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -55,8 +56,8 @@ void add(const TrainedNorm& norm, const Tensor& y, SeenChannels& to) {
   const std::size_t channels = norm.channels.size();
   std::size_t inner = 1;
   for (int d = 2; d < shape.rank(); ++d) inner *= static_cast<std::size_t>(shape.size(d));
-  const Bytes widened = y.type.dtype == DType::f32 ? Bytes() : converted({y.type, y.data.data()}, DType::f32);
-  const std::span<const float> values = (widened.null() ? y.data : widened).as<float>();
+  const Bytes floats = as_f32(y);
+  const std::span<const float> values = floats.as<float>();
   for (std::size_t first = 0, run = 0; first < values.size(); first += inner, ++run) {
     const TrainedNorm::Channel& channel = norm.channels[run % channels];
     if (!(channel.deviation > 0)) continue;

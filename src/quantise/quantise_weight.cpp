@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "quantise/as_f32.h"
 #include "quantise/observe.h"
 #include "simd/bulk_loops.h"
 
@@ -83,8 +84,7 @@ double four_bits_of(const float* x, const Layout& layout, std::size_t channel, s
 }  // namespace
 
 Tensor quantise_weight(const Tensor& weight, int axis, bool four_bits) {
-  const Bytes floats =
-      weight.type.dtype == DType::f32 ? weight.data : converted({weight.type, weight.data.data()}, DType::f32);
+  const Bytes floats = as_f32(weight);
   const float* x = floats.as<float>().data();
   const Layout layout = layout_of(weight.type.shape, axis);
   Scales scales{std::vector<double>(layout.channels), std::vector<std::int64_t>(layout.channels, 0)};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "quantise/as_f32.h"
 #include "quantise/least_squares.h"
 
 namespace tosaic {
@@ -21,10 +22,7 @@ Rounded rounded_to_nearest(const Graph& graph, const WeightKey& key, const Quant
   const auto& [w, axis, dtype] = key;
   const Tensor weight{graph[w].type, graph[w].constant};
   const Tensor nearest = quantise_one(w, weight, axis, dtype);
-  Rounded rounded{
-      weight.type.dtype == DType::f32 ? weight.data : converted({weight.type, weight.data.data()}, DType::f32),
-      nearest.type,
-      {}};
+  Rounded rounded{as_f32(weight), nearest.type, {}};
   rounded.content = Bytes::fresh(nearest.data.size(), rounded.values);
   std::ranges::copy(nearest.data.as<std::int8_t>(), rounded.values);
   return rounded;
