@@ -13,8 +13,8 @@ namespace {
 
 class Finder {
  public:
-  Finder(const Graph& graph, const QuantisationPlan& plan, const std::function<bool(const Value&)>& may_change)
-      : graph_(graph), may_change_(may_change), readers_(graph.values.size(), 0) {
+  Finder(const Graph& graph, const QuantisationPlan& plan, const QuantiseOptions& options)
+      : graph_(graph), options_(options), readers_(graph.values.size(), 0) {
     for (const Node& node : graph.nodes)
       for (ValueId v : node.inputs)
         if (v != no_value) ++readers_[v];
@@ -45,7 +45,8 @@ class Finder {
     layer.weight = node.inputs[1];
     if (node.inputs.size() > 2) layer.bias = node.inputs[2];
     const auto is_own = [&](ValueId v) {
-      return readers_[v] == 1 && graph_[v].type.dtype == DType::f32 && (!may_change_ || may_change_(graph_[v]));
+      return readers_[v] == 1 && graph_[v].type.dtype == DType::f32 &&
+             (!options_.may_equalise || options_.may_equalise(graph_[v]));
     };
     if (!is_own(layer.weight) || (layer.bias != no_value && !is_own(layer.bias))) return false;
     const int dim = static_cast<int>(layer.window.channel());
@@ -86,7 +87,7 @@ class Finder {
   }
 
   const Graph& graph_;
-  const std::function<bool(const Value&)>& may_change_;
+  const QuantiseOptions& options_;
   std::vector<std::uint32_t> readers_;  // per value
   std::map<std::size_t, const PlannedWeight*> planned_;
   EqualisableProgram found_;
@@ -100,9 +101,8 @@ bool EqualisableProgram::any() const {
   return std::ranges::any_of(layers, [&](const EqualisableLayer& layer) { return varies(layer.window.x); });
 }
 
-EqualisableProgram find_equalisable(const Graph& graph, const QuantisationPlan& plan,
-                                    const std::function<bool(const Value& parameter)>& may_change) {
-  return Finder(graph, plan, may_change).found();
+EqualisableProgram find_equalisable(const Graph& graph, const QuantisationPlan& plan, const QuantiseOptions& options) {
+  return Finder(graph, plan, options).found();
 }
 
 }  // namespace tosaic

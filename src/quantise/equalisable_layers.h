@@ -2,11 +2,11 @@
 // Which channels of a program may be scaled at no cost: what makes a channel has a weight of its own for it, and all
 // that read it undo the factor by theirs. Private to quantise/.
 #pragma once
-#include <functional>
 #include <vector>
 
 #include "quantise/channel_factors.h"
 #include "quantise/plan.h"
+#include "quantise/quantise.h"
 #include "quantise/window.h"
 
 namespace tosaic {
@@ -27,8 +27,7 @@ struct EqualisableProgram {
   bool any() const;
 };
 
-// `plan`: of the same graph. It must outlive the result. `may_change`: as QuantiseOptions::may_equalise.
-EqualisableProgram find_equalisable(const Graph& graph, const QuantisationPlan& plan,
-                                    const std::function<bool(const Value& parameter)>& may_change);
+// `plan`: of the same graph. It must outlive the result.
+EqualisableProgram find_equalisable(const Graph& graph, const QuantisationPlan& plan, const QuantiseOptions& options);
 
 }  // namespace tosaic

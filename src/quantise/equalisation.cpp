@@ -184,7 +184,7 @@ Status equalise(Graph& graph, const std::vector<char>& inner, const std::vector<
       samples.size() < fewest_samples)
     return {};
   const QuantisationPlan plan = plan_quantisation({graph, inner}, options);
-  EqualisableProgram program = find_equalisable(graph, plan, options.may_equalise);
+  EqualisableProgram program = find_equalisable(graph, plan, options);
   if (!program.any()) return {};
   TOSAIC_TRY(const Sizes sizes, look_at(graph, program, plan, samples, options));
   const Equaliser factors(graph, plan, sizes, program);
