@@ -39,9 +39,8 @@ Result<Comparison> compared(const CompareCommand& asked, const Options& options,
 
 }  // namespace
 
-void add_compare(CLI::App& app, Tool& tool) {
-  auto* command =
-      add_command(app, tool, "compare", "show which layers lose accuracy in integers or 16-bit floats, and what helps");
+void describe_compare(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "show which layers lose accuracy in integers or 16-bit floats, and what helps");
   auto asked = std::make_shared<CompareCommand>();
   add_model_and_target(*command, asked->measured);
   add_samples(*command, asked->measured, "compare on", "the first 8 of the calibration");

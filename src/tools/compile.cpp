@@ -118,8 +118,8 @@ void act(Tool& tool, const CompileRequest& request) {
 
 }  // namespace
 
-void add_compile(CLI::App& app, Tool& tool) {
-  auto* command = add_command(app, tool, "compile", "compile an exported PyTorch program (.pt2) to a .pte");
+void describe_compile(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "compile an exported PyTorch program (.pt2) to a .pte");
   auto request = std::make_shared<CompileRequest>();
   auto emit = std::make_shared<std::vector<std::string>>();
   auto models = std::make_shared<std::vector<std::string>>();

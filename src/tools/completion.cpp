@@ -191,8 +191,9 @@ std::string fish(const std::vector<CommandWords>& commands) {
 
 }  // namespace
 
-void add_completion(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("completion", "print a script with which a shell completes commands and options");
+void describe_completion(CLI::App* command, Tool& tool) {
+  CLI::App& app = *command->get_parent();
+  command->description("print a script with which a shell completes commands and options");
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "the shell")->required()->check(one_of({"bash", "zsh", "fish"}));
   command->footer(

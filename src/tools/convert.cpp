@@ -10,8 +10,8 @@
 
 namespace tosaic::tools {
 
-void add_convert(CLI::App& app, Tool& tool) {
-  auto* command = add_command(app, tool, "convert", "write the graph of a .tosa or .vgf file as the other of the two");
+void describe_convert(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "write the graph of a .tosa or .vgf file as the other of the two");
   auto request = std::make_shared<ConvertRequest>();
   command->add_option("input", request->input, ".tosa, .vgf, or graph text")->type_name("FILE")->required();
   command->add_option("--output,-o", request->output, ".vgf or .tosa to write")->type_name("FILE")->required();

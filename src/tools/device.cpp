@@ -55,9 +55,8 @@ void run_it(Tool& tool, const FirmwareRunRequest& request) {
 
 }  // namespace
 
-void add_device(CLI::App& app, Tool& tool) {
-  auto* command =
-      add_command(app, tool, "device", "build the firmware of a board around a .pte (build), or run one in QEMU (run)");
+void describe_device(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "build the firmware of a board around a .pte (build), or run one in QEMU (run)");
   auto action = std::make_shared<std::string>(), file = std::make_shared<std::string>();
   auto building = std::make_shared<FirmwareRequest>();
   auto running = std::make_shared<FirmwareRunRequest>();

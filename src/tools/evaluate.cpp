@@ -65,9 +65,8 @@ Result<Evaluated> evaluated(const EvaluateCommand& asked, const Messages& messag
 
 }  // namespace
 
-void add_evaluate(CLI::App& app, Tool& tool) {
-  auto* command = add_command(app, tool, "evaluate",
-                              "run a program on a whole data set: how often it is right, next to its floats");
+void describe_evaluate(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "run a program on a whole data set: how often it is right, next to its floats");
   auto asked = std::make_shared<EvaluateCommand>();
   command->add_option("program", asked->program, ".pte, .tosa, .vgf or .pt2")->type_name("FILE")->required();
   command

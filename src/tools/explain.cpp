@@ -40,9 +40,8 @@ void print_text(Tool& tool, const Summary& summary, const std::string& target) {
 
 }  // namespace
 
-void add_explain(CLI::App& app, Tool& tool) {
-  auto* command =
-      add_command(app, tool, "explain", "show which nodes a target takes, and why it does not take the others");
+void describe_explain(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "show which nodes a target takes, and why it does not take the others");
   auto models = std::make_shared<std::vector<std::string>>();
   auto target = std::make_shared<std::string>("tosa-int");
   command

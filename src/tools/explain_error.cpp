@@ -6,8 +6,8 @@
 
 namespace tosaic::tools {
 
-void add_explain_error(CLI::App& app, Tool& tool) {
-  auto* command = add_command(app, tool, "explain-error", "explain an error code: what happened, and what to do");
+void describe_explain_error(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "explain an error code: what happened, and what to do");
   auto code = std::make_shared<std::string>();
   auto markdown = std::make_shared<bool>(false);
   command->add_option(

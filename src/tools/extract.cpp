@@ -20,9 +20,8 @@ std::string json_members(const std::vector<Extracted>& files) {
 
 }  // namespace
 
-void add_extract(CLI::App& app, Tool& tool) {
-  auto* command =
-      add_command(app, tool, "extract", "write what the delegates of a .pte or .bpte run: VGF, TOSA, Ethos-U streams");
+void describe_extract(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "write what the delegates of a .pte or .bpte run: VGF, TOSA, Ethos-U streams");
   auto request = std::make_shared<ExtractRequest>();
   command->add_option("program", request->program, ".pte of tosaic or of ExecuTorch")->type_name("FILE")->required();
   command

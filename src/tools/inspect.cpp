@@ -7,9 +7,8 @@
 
 namespace tosaic::tools {
 
-void add_inspect(CLI::App& app, Tool& tool) {
-  auto* command =
-      add_command(app, tool, "inspect", "show what is in a .pt2, .tosa, .vgf, .pte, .bpte, .ptd, .npy or .npz file");
+void describe_inspect(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "show what is in a .pt2, .tosa, .vgf, .pte, .bpte, .ptd, .npy or .npz file");
   auto file = std::make_shared<std::string>();
   auto options = std::make_shared<InspectOptions>();
   command->add_option("file", *file, "the file to look into")->type_name("FILE")->required();

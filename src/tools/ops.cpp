@@ -23,8 +23,8 @@ std::string json_members(const std::vector<OperatorInfo>& all) {
 
 }  // namespace
 
-void add_ops(CLI::App& app, Tool& tool) {
-  auto* command = add_command(app, tool, "ops", "list the PyTorch operators that tosaic lowers");
+void describe_ops(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "list the PyTorch operators that tosaic lowers");
   auto markdown = std::make_shared<bool>(false);
   command->add_flag("--markdown", *markdown, "print docs/operators.md: each overload, and which targets take it");
   command->footer("example:\n  tosaic ops");

@@ -86,9 +86,9 @@ void add_extras(CLI::App& command, ReportRequest& request) {
 
 }  // namespace
 
-void add_report(CLI::App& app, Tool& tool) {
-  auto* command = add_command(
-      app, tool, "report", "show what became of a program in a page for the browser: graph, time, memory, placement");
+void describe_report(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool,
+                   "show what became of a program in a page for the browser: graph, time, memory, placement");
   auto asked = std::make_shared<ReportCommand>();
   auto samples = std::make_shared<std::vector<std::string>>();
   command

@@ -165,9 +165,8 @@ void act(Tool& tool, RunRequest& request, bool trace) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Tool& tool) {
-  auto* command =
-      add_command(app, tool, "run", "run a .pte, .tosa, .vgf or .pt2 on this machine, or the cases of a .bpte");
+void describe_run(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "run a .pte, .tosa, .vgf or .pt2 on this machine, or the cases of a .bpte");
   auto request = std::make_shared<RunRequest>();
   auto trace = std::make_shared<bool>(false);
   auto level = std::make_shared<std::string>("none");

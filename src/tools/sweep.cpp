@@ -78,9 +78,8 @@ Result<Swept> swept(const SweepCommand& asked, const Options& options, const Mes
 
 }  // namespace
 
-void add_sweep(CLI::App& app, Tool& tool) {
-  auto* command =
-      add_command(app, tool, "sweep", "compile a model for many targets, and show what each costs and gives");
+void describe_sweep(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "compile a model for many targets, and show what each costs and gives");
   auto asked = std::make_shared<SweepCommand>();
   command->add_option("model", asked->model, "program that torch.export.save wrote")->type_name("FILE")->required();
   command

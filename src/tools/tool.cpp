@@ -98,14 +98,14 @@ void add_shared_options(CLI::App& command, Tool& tool) {
       ->group("General");
 }
 
-CLI::App* add_command(CLI::App& app, Tool& tool, const std::string& name, const std::string& description) {
-  CLI::App* command = app.add_subcommand(name, description);
-  add_shared_options(*command, tool);
-  return command;
+void describe_command(CLI::App& command, Tool& tool, const std::string& description) {
+  command.description(description);
+  add_shared_options(command, tool);
 }
 
-void add_help(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("help", "show what a command does and takes");
+void describe_help(CLI::App* command, Tool& tool) {
+  CLI::App& app = *command->get_parent();
+  command->description("show what a command does and takes");
   auto name = std::make_shared<std::string>();
   command->add_option("command", *name, "one of the commands; without it: the list of them");
   command->footer("example:\n  tosaic help compile");
@@ -152,24 +152,24 @@ void no_memory() {
 
 struct Command {
   std::string_view name;
-  void (*add)(CLI::App& app, Tool& tool);
+  void (*describe)(CLI::App* command, Tool& tool);
 };
-constexpr Command commands[] = {{"compile", add_compile},
-                                {"run", add_run},
-                                {"explain", add_explain},
-                                {"compare", add_compare},
-                                {"evaluate", add_evaluate},
-                                {"sweep", add_sweep},
-                                {"tune", add_tune},
-                                {"report", add_report},
-                                {"inspect", add_inspect},
-                                {"extract", add_extract},
-                                {"device", add_device},
-                                {"convert", add_convert},
-                                {"ops", add_ops},
-                                {"explain-error", add_explain_error},
-                                {"completion", add_completion},
-                                {"help", add_help}};
+constexpr Command commands[] = {{"compile", describe_compile},
+                                {"run", describe_run},
+                                {"explain", describe_explain},
+                                {"compare", describe_compare},
+                                {"evaluate", describe_evaluate},
+                                {"sweep", describe_sweep},
+                                {"tune", describe_tune},
+                                {"report", describe_report},
+                                {"inspect", describe_inspect},
+                                {"extract", describe_extract},
+                                {"device", describe_device},
+                                {"convert", describe_convert},
+                                {"ops", describe_ops},
+                                {"explain-error", describe_explain_error},
+                                {"completion", describe_completion},
+                                {"help", describe_help}};
 
 // With all commands, or the one that has the name `only`.
 std::unique_ptr<CLI::App> app_of(Tool& tool, std::string_view only) {
@@ -182,7 +182,7 @@ std::unique_ptr<CLI::App> app_of(Tool& tool, std::string_view only) {
               exit_codes_text);
   add_shared_options(*app, tool);
   for (const Command& command : commands)
-    if (only.empty() || command.name == only) command.add(*app, tool);
+    if (only.empty() || command.name == only) command.describe(app->add_subcommand(std::string(command.name)), tool);
   return app;
 }
 

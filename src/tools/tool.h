@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the subcommands share: one file per subcommand registers itself with CLI11 and says what it does.
+// What the subcommands share: one file per subcommand describes it to CLI11 and says what it does.
 #pragma once
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -38,26 +38,27 @@ struct Tool {
   void print_json(const std::string& command, const std::string& members);
 };
 
-void add_compile(CLI::App& app, Tool& tool);
-void add_run(CLI::App& app, Tool& tool);
+// What each subcommand does and takes: tool.cpp names them.
+void describe_compile(CLI::App* command, Tool& tool);
+void describe_run(CLI::App* command, Tool& tool);
 void list_vulkan_devices(Tool& tool);  // for run --list-devices
-void add_explain(CLI::App& app, Tool& tool);
-void add_compare(CLI::App& app, Tool& tool);
-void add_evaluate(CLI::App& app, Tool& tool);
-void add_sweep(CLI::App& app, Tool& tool);
-void add_tune(CLI::App& app, Tool& tool);
-void add_report(CLI::App& app, Tool& tool);
-void add_inspect(CLI::App& app, Tool& tool);
-void add_extract(CLI::App& app, Tool& tool);
-void add_device(CLI::App& app, Tool& tool);
-void add_convert(CLI::App& app, Tool& tool);
-void add_ops(CLI::App& app, Tool& tool);
-void add_explain_error(CLI::App& app, Tool& tool);
-void add_completion(CLI::App& app, Tool& tool);
-void add_help(CLI::App& app, Tool& tool);
+void describe_explain(CLI::App* command, Tool& tool);
+void describe_compare(CLI::App* command, Tool& tool);
+void describe_evaluate(CLI::App* command, Tool& tool);
+void describe_sweep(CLI::App* command, Tool& tool);
+void describe_tune(CLI::App* command, Tool& tool);
+void describe_report(CLI::App* command, Tool& tool);
+void describe_inspect(CLI::App* command, Tool& tool);
+void describe_extract(CLI::App* command, Tool& tool);
+void describe_device(CLI::App* command, Tool& tool);
+void describe_convert(CLI::App* command, Tool& tool);
+void describe_ops(CLI::App* command, Tool& tool);
+void describe_explain_error(CLI::App* command, Tool& tool);
+void describe_completion(CLI::App* command, Tool& tool);
+void describe_help(CLI::App* command, Tool& tool);
 
-// A subcommand with the options that all of them have; `action` runs after parsing.
-CLI::App* add_command(CLI::App& app, Tool& tool, const std::string& name, const std::string& description);
+// What a subcommand does, and the options that all of them have; `action` runs after parsing.
+void describe_command(CLI::App& command, Tool& tool, const std::string& description);
 void add_shared_options(CLI::App& command, Tool& tool);
 
 // The line about quantise and dequantise kernels at the boundary; empty where there are none.

@@ -40,8 +40,8 @@ Result<Tuning> tuned(const TuneCommand& asked, const Options& options, const Mes
 
 }  // namespace
 
-void add_tune(CLI::App& app, Tool& tool) {
-  auto* command = add_command(app, tool, "tune", "choose which layers of an int8 program get 16 bits, within a budget");
+void describe_tune(CLI::App* command, Tool& tool) {
+  describe_command(*command, tool, "choose which layers of an int8 program get 16 bits, within a budget");
   auto asked = std::make_shared<TuneCommand>();
   add_model_and_target(*command, asked->measured);
   command
