@@ -17,11 +17,17 @@ from .. import _exported
 from .._errors import Error
 
 
+def holder(gm: torch.nn.Module, path: str) -> tuple[torch.nn.Module, str]:
+    """The module inside that has what `path` names, and its name there."""
+    *modules, name = path.split(".")
+    for part in modules:
+        gm = getattr(gm, part)
+    return gm, name
+
+
 def attribute(gm: torch.nn.Module, path: str):
     """What `path` names in the module."""
-    for part in path.split("."):
-        gm = getattr(gm, part)
-    return gm
+    return getattr(*holder(gm, path))
 
 
 def _inferring(node: Node) -> tuple:

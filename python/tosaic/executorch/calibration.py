@@ -16,7 +16,7 @@ from torchao.quantization.pt2e import FakeQuantizeBase, ObserverBase
 from .. import _core
 from .._errors import CompileWarning, Error
 from .._tensors import describe
-from ._prepared_program import program_of
+from ._prepared_program import attribute, holder, program_of
 
 
 @dataclass
@@ -39,15 +39,12 @@ def _argument(call: Node, name: str) -> Any:
 
 
 def _attribute(gm: GraphModule, node: Any) -> torch.Tensor | None:
-    if not isinstance(node, Node) or node.op != "get_attr":
-        return None
-    return getattr(gm.get_submodule(node.target.rpartition(".")[0]), node.target.rpartition(".")[2])
+    return attribute(gm, node.target) if isinstance(node, Node) and node.op == "get_attr" else None
 
 
 def _put(gm: GraphModule, node: Node, content: torch.Tensor) -> None:
     """In place of the attribute, whose tensor the user's model has, too."""
-    path, _, name = node.target.rpartition(".")
-    module = gm.get_submodule(path)
+    module, name = holder(gm, node.target)
     before = getattr(module, name)
     content = content.to(before.dtype)
     is_parameter = isinstance(before, torch.nn.Parameter)
