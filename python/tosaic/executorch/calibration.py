@@ -18,6 +18,8 @@ from .._errors import CompileWarning, Error
 from .._tensors import describe
 from ._prepared_program import attribute, holder, program_of
 
+_BY_CHANNEL = (torch.per_channel_symmetric, torch.per_channel_affine, torch.per_channel_affine_float_qparams)
+
 
 @dataclass
 class _Layer:
@@ -122,7 +124,7 @@ def _in_int8_by_channel(gm: GraphModule) -> bool:
             if observer is not None:
                 weights.append(observer)
                 operands.append(_observed(gm, call.args[0])[1])
-    by_channel = all(getattr(w, "ch_axis", None) is not None and "PerChannel" in type(w).__name__ for w in weights)
+    by_channel = all(getattr(w, "qscheme", None) in _BY_CHANNEL for w in weights)
     return by_channel and any(o is not None and o.quant_max - o.quant_min <= 255 for o in operands)
 
 
