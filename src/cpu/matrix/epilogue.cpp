@@ -63,9 +63,27 @@ void absorb_clamp(const Planning& planning, Epilogue& e) {
   e.nodes.push_back(*user);
 }
 
+// Does the node make bytes of the sums of a product that has no step yet? That one does so before they leave its
+// registers; here, they would have to go through memory first, in four times as many bytes.
+bool finishes_another(const Planning& planning, std::uint32_t n, ValueId own) {
+  const Node& node = planning.node(n);
+  if (node.op != tosa::op::rescale || node.inputs[0] == own) return false;
+  const std::int32_t maker = planning.producer[node.inputs[0]];
+  if (maker < 0 || planning.taken[static_cast<std::size_t>(maker)]) return false;
+  const Node& product = planning.node(static_cast<std::uint32_t>(maker));
+  if (tosa::find(product.op)->elementwise || planning.type(product.inputs[0]).dtype != DType::i8) return false;
+  Epilogue its;
+  its.direct = node.inputs[0];
+  return absorb_rescale(planning, its);
+}
+
 // What else follows, as a chain.
 void absorb_epilogue(const Planning& planning, Epilogue& e) {
-  plan::longest_epilogue(planning, chaining(planning), e.direct, [&](const std::vector<std::uint32_t>& nodes) {
+  plan::Fusing fusing = chaining(planning);
+  fusing.can = [&planning, &e, can = std::move(fusing.can)](std::uint32_t n) {
+    return can(n) && !finishes_another(planning, n, e.direct);
+  };
+  plan::longest_epilogue(planning, fusing, e.direct, [&](const std::vector<std::uint32_t>& nodes) {
     e.chain = Chain::make(planning.graph, nodes, e.direct);
     if (!e.chain) return false;
     e.output = e.chain->output();
