@@ -2,8 +2,10 @@
 """Run time on this machine's CPU, beside the runtimes that people would take instead: ONNX Runtime, OpenVINO, ExecuTorch
 with XNNPACK, PyTorch. Every figure from this run, in processes of their own, by turns.
 
-    python cpu.py --tosaic build/release/bin/tosaic [--output build/bench-cpu.md] [--models NAME ...] [--threads 1 2]
-                    [--rounds 2] [--runs 50]
+    python cpu.py --tosaic build/release/bin/tosaic [--output build/bench-cpu.md] [--models NAME ...] [--larger]
+                    [--peers "ONNX Runtime" OpenVINO] [--types fp32 int8] [--threads 1 2] [--rounds 2] [--runs 50]
+
+--larger takes the models of cpu_models.py, too. Lowering one of those for XNNPACK takes minutes: --peers without it.
 
 The least of all runs counts; the median of the quietest round stands next to it. A peer whose result is not the model's is
 no peer: in floats it has to be within 0.1 % of PyTorch's, in int8 above 5 dB.
@@ -36,8 +38,8 @@ def process(*command):
 
 
 class Model:
-    def __init__(self, name, tosaic):
-        self.name, self.tosaic, self.folder = name, tosaic, WORK / "cpu" / name
+    def __init__(self, name, tosaic, peers):
+        self.name, self.tosaic, self.peers, self.folder = name, tosaic, peers, WORK / "cpu" / name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.pt2, self.samples, self.input = MODELS / f"{name}.pt2", MODELS / f"{name}_samples.npz", self.folder / "input.npy"
         with np.load(MODELS / f"{name}_expected.npz") as expected:
@@ -51,20 +53,29 @@ class Model:
         process(self.tosaic, "compile", self.pt2, "--target", *target, "-o", program, "--json")
         sides = {"tosaic": lambda *how: self.ours(program, *how)}
 
-        def peer(name, runner, file, *maker):
+        def make(*command):
+            file = command[-1]
+            if not file.exists() or file.stat().st_mtime < self.samples.stat().st_mtime:
+                process(PYTHON, HERE / "cpu_peers.py", *command)
+
+        def peer(name, runner, file, *makers):
+            if name not in self.peers:
+                return
             try:
-                if maker and (not file.exists() or file.stat().st_mtime < self.samples.stat().st_mtime):
-                    process(PYTHON, HERE / "cpu_peers.py", *maker)
+                for command in makers:
+                    make(*command)
                 sides[name] = lambda threads, runs, output: process(
                     PYTHON, HERE / "cpu_peers.py", runner, threads, runs, file, self.input, output)
             except RuntimeError as failure:  # a peer that cannot do it is a result, too
                 print(f"{self.name}, {kind}, {name}: {failure}", file=sys.stderr, flush=True)
 
-        as_onnx = (["onnx", self.pt2, onnx] if kind == "fp32" else
-                   ["onnx_int8", self.folder / "fp32.onnx", self.samples, onnx])
+        floats = self.folder / "fp32.onnx"
+        as_onnx = [("onnx", self.pt2, floats)]
+        if kind == "int8":
+            as_onnx.append(("onnx_int8", floats, self.samples, onnx))
         peer("ONNX Runtime", "onnxruntime", onnx, *as_onnx)
         peer("OpenVINO", "openvino", onnx, *as_onnx)
-        peer("XNNPACK", "xnnpack", lowered, "lower", self.pt2, "float" if kind == "fp32" else kind, self.samples, lowered)
+        peer("XNNPACK", "xnnpack", lowered, ("lower", self.pt2, "float" if kind == "fp32" else kind, self.samples, lowered))
         if kind == "fp32":
             peer("PyTorch", "eager", self.pt2)
         return sides
@@ -118,16 +129,28 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tosaic", type=pathlib.Path, default=ROOT / "build/release/bin/tosaic")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "build/bench-cpu.md")
-    parser.add_argument("--models", nargs="+", choices=ALL, default=ALL)
+    parser.add_argument("--models", nargs="+", help="of test/models and of cpu_models.py; those of test/models if none is named")
+    parser.add_argument("--larger", action="store_true")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
+    parser.add_argument("--types", nargs="+", choices=["fp32", "int8"], default=["fp32", "int8"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--runs", type=int, default=50)
     asked = parser.parse_args()
-    subprocess.run([sys.executable, ROOT / "test/models/make_models.py", "--output", MODELS, "--only", *asked.models], check=True)
+    models = asked.models or list(ALL)
+    if asked.larger or not set(models) <= set(ALL):
+        import cpu_models  # which takes seconds
+        models += [name for name in cpu_models.MODELS if asked.larger and name not in models]
+        if unknown := set(models) - set(ALL) - set(cpu_models.MODELS):
+            parser.error(f"no model is named {', '.join(sorted(unknown))}; there are {', '.join([*ALL, *cpu_models.MODELS])}")
+    for script, names in ((ROOT / "test/models/make_models.py", [n for n in models if n in ALL]),
+                          (HERE / "cpu_models.py", [n for n in models if n not in ALL])):
+        if names:
+            subprocess.run([sys.executable, script, "--output", MODELS, "--only", *names], check=True)
     rows, ratios = [], {}
-    for name in asked.models:
-        model = Model(name, asked.tosaic)
-        for kind in ("fp32", "int8"):  # int8's ONNX is made of fp32's
+    for name in models:
+        model = Model(name, asked.tosaic, asked.peers)
+        for kind in asked.types:
             sides = model.prepare(kind)
             for threads in asked.threads:
                 cells, ratio = row(name, kind, threads, measured(model, kind, sides, threads, asked.rounds, asked.runs))
