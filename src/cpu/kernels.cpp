@@ -22,7 +22,7 @@ std::span<const KernelRow> kernel_rows() {
       {.name = "coded", .take = take_quantised_product},
       {.name = "coded_rows", .take = take_quantised_gather},
       {.name = "unpacked", .take = take_unpacked},
-      {.name = "groups_i8", .take = take_groups_i8},
+      {.name = "groups", .take = take_groups},
       {.name = "conv_i8", .take = take_conv_i8},
       {.name = "conv_i16", .take = take_conv_i16},
       {.name = "conv_lines", .take = take_conv_lines},

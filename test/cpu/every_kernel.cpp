@@ -74,7 +74,7 @@ const std::map<std::string_view, Maker> makers{
        return convolution(net, "conv2d", net.input(DType::i8, {1, 4, 4, 3}, -128, 127),
                           net.constant(DType::i8, {5, 2, 2, 3}, -128, 127), DType::i32);
      }},
-    {"groups_i8",
+    {"groups",
      [](Net& net) {
        const ChannelGroups c{1, 6, 5, 4, 8, 8};
        return convolved_groups(net, c, image_of_groups(net, c, DType::i8),

@@ -56,7 +56,7 @@ TEST(GroupedConvolution, OfFloats) {
     }
     net.output(v);
     const std::string what = fmt::format("seed {}: {}", seed, c.text());
-    expect_one_step(net, what, {"conv_lines", "conv_f32"});
+    expect_one_step(net, what, {"conv_lines", "conv_f32", "groups_f32"});
     expect_as_interpreted(net, {1e-5, 1e-4}, what);
     if (HasFailure()) return;
   }
@@ -94,18 +94,41 @@ TEST(GroupedConvolution, OfIntegers) {
 
 // As many sums as channels, 4 or 8, in windows that go by columns: whole vectors of channels and not, more groups than
 // a vector has and fewer.
-TEST(GroupedConvolution, OfNarrowGroups) {
+ChannelGroups random_narrow_groups(Net& net) {
+  const std::int64_t own = net.integer(0, 1) ? 4 : 8;
+  ChannelGroups c{net.integer(1, 2), net.integer(1, 9), net.integer(1, 21), net.integer(16 / own, 14), own, own};
+  c.stride = {net.integer(1, 3), net.integer(1, 2)};
+  c.dilation = {net.integer(1, 2), 1};
+  c.pad = {net.integer(1, 2), net.integer(1, 2), net.integer(0, 2), net.integer(0, 2)};
+  const auto grown = [&](std::int64_t size, std::size_t d) {
+    const std::int64_t around = c.pad[2 * d] + c.pad[2 * d + 1] - 2 * c.dilation[d] - 1;
+    while (size + around < 0 || (size + around) % c.stride[d] != 0) ++size;
+    return size;
+  };
+  c.height = grown(c.height, 0);
+  c.width = grown(c.width, 1);
+  return c;
+}
+
+TEST(GroupedConvolution, OfNarrowGroupsOfFloats) {
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     Net net(seed);
-    const std::int64_t own = seed % 2 ? 4 : 8;
-    ChannelGroups c{net.integer(1, 2), net.integer(1, 9), net.integer(1, 21), net.integer(16 / own, 14), own, own};
-    c.stride = {net.integer(1, 3), net.integer(1, 2)};
-    c.dilation = {net.integer(1, 2), 1};
-    c.pad = {net.integer(1, 2), net.integer(1, 2), net.integer(0, 2), net.integer(0, 2)};
-    while ((c.height + c.pad[0] + c.pad[1] - 2 * c.dilation[0] - 1) % c.stride[0] != 0 ||
-           c.height + c.pad[0] + c.pad[1] <= 2 * c.dilation[0])
-      ++c.height;
-    while ((c.width + c.pad[2] + c.pad[3] - 3) % c.stride[1] != 0 || c.width + c.pad[2] + c.pad[3] < 3) ++c.width;
+    const ChannelGroups c = random_narrow_groups(net);
+    ValueId v = convolved_groups(net, c, image_of_groups(net, c, DType::f32));
+    if (seed % 3 == 1) v = net.node("clamp", {v}, bounds(-0.5, 2.0));
+    if (seed % 3 == 2) v = net.node("mul", {v, net.node("sigmoid", {v}), net.zero(DType::i8)});
+    net.output(v);
+    const std::string what = fmt::format("seed {}: {}", seed, c.text());
+    expect_one_step(net, what, {"groups_f32", "conv_lines", "conv_f32"});  // the others with shorter vectors
+    expect_as_interpreted(net, {1e-5, 1e-4}, what);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(GroupedConvolution, OfNarrowGroupsOfIntegers) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    Net net(seed);
+    const ChannelGroups c = random_narrow_groups(net);
     const std::int64_t weight_zero = seed % 5 == 4 ? 7 : 0;
     ValueId v = convolved_groups(
         net, c, image_of_groups(net, c, DType::i8),

@@ -184,6 +184,7 @@ def table(o):
         bench("bench-boards", "boards", "networks as C on a Cortex-M55 in QEMU: instructions, flash and RAM, Helium next to plain C",
               o.make("packages-BARE", "compile")),
         bench("bench-vgf", "vgf", "VGF files and their making, beside Arm's model converter and ExecuTorch's flow"),
+        bench("bench-cuda", "cuda_graphs", "compute shaders on an NVIDIA GPU, beside PyTorch's CUDA graphs"),
         bench("bench-vulkan", "vulkan", "compute shaders on this machine's Vulkan device, beside ncnn's from PyPI"),
         bench("bench-large", "large_weights", "decoders of 60 to 250 million random weights: seconds, memory, bytes"),
         bench("bench-llm", "llm", "a decoder of 0.43 billion weights, of 32 to 4 bits; --llama PYTHON: beside llama-cpp-python, "

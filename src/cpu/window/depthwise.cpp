@@ -7,7 +7,7 @@
 #include "cpu/matrix/sharing.h"
 #include "cpu/window/conv.h"
 #include "cpu/window/depthwise_kernel.h"
-#include "cpu/window/groups_i8_kernel.h"
+#include "cpu/window/groups_kernel.h"
 #include "cpu/window/window.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/extension.h"
@@ -44,8 +44,9 @@ struct Depthwise {
     Lines<std::int64_t> wide_bias;  // i16
   };
   std::vector<Part> parts;
-  bool by_columns = false;                        // see DepthwiseColumns
-  GroupsI8Kernel::Columns of_groups = nullptr;    // i8: channels are those of narrow groups
+  bool by_columns = false;  // see DepthwiseColumns
+  // Channels are those of narrow groups, which these kernels do.
+  std::conditional_t<is_float, GroupsF32Kernel::Columns, GroupsI8Kernel::Columns> of_groups = nullptr;
   std::vector<T> padding;                         // what lies outside: zero, or the zero point
   std::int64_t rows_per_task = 1, row_parts = 1;  // a task has rows, or one of the parts of a row
   std::size_t tile_bytes = 0, scratch = 0;
@@ -122,10 +123,7 @@ struct Depthwise {
       if (by_columns) {
         for (std::int64_t y = 0; y < window.kernel[1]; ++y)
           if (!lines[y]) lines[y] = padding.data();
-        auto columns = kernels.columns;
-        if constexpr (is_i8)
-          if (of_groups) columns = of_groups;
-        return columns(
+        return (of_groups ? of_groups : kernels.columns)(
             {channels_of(parts[static_cast<std::size_t>(m)], to),
              {lines, window.kernel[1], window.stride[2], window.in[2], window.before[2], first, last, padding[0]}});
       }
@@ -243,24 +241,50 @@ bool make_part(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& nod
   return true;
 }
 
-// Of groups of `own` channels with weights [channel][y][x][own].
+// Groups of `own` channels have weights [channel][y][x][own]. Where in a channel's they are multiplied one after the
+// other:
+std::vector<std::int64_t> products_by_columns(const Window& window, std::int64_t own) {
+  std::vector<std::int64_t> order;
+  for (const std::int64_t tap : taps_by_columns(window.kernel[1], window.kernel[2], 1))
+    for (std::int64_t i = 0; i < own; ++i) order.push_back(tap * own + i);
+  return order;
+}
+// work(first channel) for each chunk of `lanes` channels; the last one ends with the last channel.
+template <class Work>
+void for_chunks_of(std::int64_t channels, std::int64_t lanes, const Work& work) {
+  for (std::int64_t c = 0; c < channels; c += lanes) work(std::min(c, channels - lanes));
+}
+
+bool make_groups(Depthwise<float>& conv, const Graph& graph, const Node& node, std::int64_t own) {
+  const auto* weight = reinterpret_cast<const float*>(graph[node.inputs[1]].constant.data());
+  const auto bias = graph[node.inputs[2]].constant.as<float>();
+  const std::int64_t channels = conv.window.channels, of_channel = conv.window.taps() * own;
+  auto& part = conv.parts[0];
+  const std::int64_t lanes = groups_f32_kernel().lanes;
+  for_chunks_of(channels, lanes, [&](std::int64_t first) {
+    for (const std::int64_t product : products_by_columns(conv.window, own))
+      for (std::int64_t lane = 0; lane < lanes; ++lane)
+        part.weight.push_back(weight[(first + lane) * of_channel + product]);
+  });
+  for (std::int64_t c = 0; c < channels; ++c)
+    part.bias.push_back(bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c)]);
+  return true;
+}
 bool make_groups(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& node, std::int64_t own) {
   const GroupsI8Kernel& kernel = groups_i8_kernel();
   const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
   const std::int32_t input_zp = only_scalar(graph, node.inputs[3]), weight_zp = only_scalar(graph, node.inputs[4]);
   const std::int64_t channels = conv.window.channels, of_channel = conv.window.taps() * own;
-  std::vector<std::int64_t> order;
-  for (const std::int64_t tap : taps_by_columns(conv.window.kernel[1], conv.window.kernel[2], 1))
-    for (std::int64_t i = 0; i < own; ++i) order.push_back(tap * own + i);
   auto& packed = conv.parts[0].packed;
-  const auto pack = [&](std::int64_t first, std::int64_t count) {
-    const auto more = pack_depthwise({kernel.lanes, kernel.at_once, kernel.weight_bytes}, order,
-                                     weight + first * of_channel, count, 1, of_channel, weight_zp);
-    packed.insert(packed.end(), more.begin(), more.end());
-    return count == 0 || !more.empty();
-  };
-  const std::int64_t whole = channels / kernel.lanes * kernel.lanes;
-  if (!pack(0, whole) || (whole < channels && !pack(channels - kernel.lanes, kernel.lanes))) return false;
+  bool fits = true;
+  for_chunks_of(channels, kernel.lanes, [&](std::int64_t first) {
+    const auto chunk =
+        pack_depthwise({kernel.lanes, kernel.at_once, kernel.weight_bytes}, products_by_columns(conv.window, own),
+                       weight + first * of_channel, kernel.lanes, 1, of_channel, weight_zp);
+    packed.insert(packed.end(), chunk.begin(), chunk.end());
+    fits &= !chunk.empty();
+  });
+  if (!fits) return false;
   add_constants(conv, graph[node.inputs[2]].constant.as<std::int32_t>(), 0, [&](std::int64_t c) {
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < of_channel; ++i) sum += weight[c * of_channel + i] - weight_zp;
@@ -299,10 +323,10 @@ void add_step(Planning& planning, std::uint32_t n, const std::shared_ptr<Depthwi
   const std::int64_t tile = conv->row_elements() * 8;
   conv->tile_bytes = conv->epilogue.chain || conv->multiplier > 1 ? 2 * align_up(static_cast<std::size_t>(tile)) : 0;
   conv->scratch = conv->tile_bytes + conv->epilogue.chain_bytes();
-  Step step{.kernel = Depthwise<T>::is_float ? "depthwise_f32"
-                      : conv->of_groups      ? "groups_i8"
-                      : Depthwise<T>::is_i8  ? "depthwise_i8"
-                                             : "depthwise_i16",
+  Step step{.kernel = conv->of_groups          ? Depthwise<T>::is_float ? "groups_f32" : "groups_i8"
+                      : Depthwise<T>::is_float ? "depthwise_f32"
+                      : Depthwise<T>::is_i8    ? "depthwise_i8"
+                                               : "depthwise_i16",
             .nodes = {n},
             .reads = {conv->input}};
   conv->epilogue.describe(step);
@@ -339,6 +363,27 @@ bool take(Planning& planning, std::uint32_t n) {
   return true;
 }
 
+// Of as many sums as channels.
+template <class T, class Kernel>
+bool take_narrow_groups(Planning& planning, std::uint32_t n, const Kernel& kernel) {
+  const Node& node = planning.node(n);
+  const TensorType& weight = planning.type(node.inputs[1]);
+  const std::int64_t own = weight.shape.size(3);
+  const auto conv = begin<T>(planning, n);
+  const Window& window = conv->window;
+  conv->of_groups = kernel.columns_of(own);
+  conv->by_columns = true;
+  if (!conv->of_groups || weight.dtype == DType::i4 || weight.shape.size(0) != window.channels ||
+      window.channels < kernel.lanes || (Depthwise<T>::is_i8 && !conv->epilogue.rescaled) || window.dilation[2] != 1 ||
+      window.kernel[1] != 3 || !takes_columns(window.kernel[1], window.kernel[2], window.stride[2]))
+    return false;
+  conv->parts.resize(1);
+  if (!make_groups(*conv, planning.graph, node, own)) return false;
+  give_back_joined(planning, node, window_of(planning.graph, node));
+  add_step(planning, n, conv);
+  return true;
+}
+
 }  // namespace
 
 bool take_depthwise(Planning& planning, std::uint32_t n) {
@@ -353,25 +398,12 @@ bool take_depthwise(Planning& planning, std::uint32_t n) {
   return false;
 }
 
-bool take_groups_i8(Planning& planning, std::uint32_t n) {
+bool take_groups(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != extension::op::grouped_conv2d || !is_convolution_of_i8(planning.graph, node)) return false;
-  const TensorType& weight = planning.type(node.inputs[1]);
-  const std::int64_t own = weight.shape.size(3);
-  const auto conv = begin<std::int8_t>(planning, n);
-  const Window& window = conv->window;
-  conv->of_groups = groups_i8_kernel().columns_of(own);
-  conv->by_columns = true;
-  // As many sums as channels.
-  if (!conv->of_groups || weight.dtype != DType::i8 || weight.shape.size(0) != window.channels ||
-      window.channels < groups_i8_kernel().lanes || !conv->epilogue.rescaled || window.dilation[2] != 1 ||
-      window.kernel[1] != 3 || !takes_columns(window.kernel[1], window.kernel[2], window.stride[2]))
-    return false;
-  conv->parts.resize(1);
-  if (!make_groups(*conv, planning.graph, node, own)) return false;
-  give_back_joined(planning, node, window_of(planning.graph, node));
-  add_step(planning, n, conv);
-  return true;
+  if (node.op != extension::op::grouped_conv2d) return false;
+  if (is_convolution_of_floats(planning.graph, node))
+    return take_narrow_groups<float>(planning, n, groups_f32_kernel());
+  return is_convolution_of_i8(planning.graph, node) && take_narrow_groups<std::int8_t>(planning, n, groups_i8_kernel());
 }
 
 }  // namespace tosaic::cpu

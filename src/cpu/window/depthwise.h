@@ -6,5 +6,5 @@
 
 namespace tosaic::cpu {
 bool take_depthwise(Planning& planning, std::uint32_t node);
-bool take_groups_i8(Planning& planning, std::uint32_t node);
+bool take_groups(Planning& planning, std::uint32_t node);
 }  // namespace tosaic::cpu

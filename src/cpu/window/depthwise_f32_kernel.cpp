@@ -89,7 +89,7 @@ void pixels(const DepthwiseF32Call& call) {
 // ---- Square windows, by columns: a group is an element.
 template <class D, int side_>
 struct ChunkOfChannels {
-  static constexpr int pixels = 1, side = side_, groups = side_;
+  static constexpr int chains = 1, pixels = 1, side = side_, groups = side_;
   using Vector = hn::Vec<D>;
   const float* const* lines;
   Vector term, outside;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Narrow groups of channels: a vector has the sums of several groups, or of some of one. What a group's channels have
 // in a pixel is read once and put to all of its sums, some channels at a time.
-#include "cpu/window/groups_i8_kernel.h"
+#include "cpu/window/groups_kernel.h"
 
 #include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
@@ -28,7 +28,7 @@ constexpr int lanes = static_cast<int>(hn::MaxLanes(Ints()));
 // pixels, each in as many parts as the channels are when some are multiplied at once.
 template <int own>
 struct ChunkOfGroups {
-  static constexpr int pixels = 1, side = 3, parts = own / ByteProducts::at_once, groups = side * parts;
+  static constexpr int chains = 2, pixels = 1, side = 3, parts = own / ByteProducts::at_once, groups = side * parts;
   static constexpr int read = own > lanes ? own : lanes;  // channels
   static_assert(read / ByteProducts::at_once <= lanes, "a pixel's channels fit a vector");
   using Vector = IntVector;
@@ -79,17 +79,12 @@ HWY_NOINLINE void chunk_of_columns(const DepthwiseI8Columns& call, std::int64_t 
                        quantised.store(rescale(sums[0]), out + (p - call.window.first) * of.out_step);
                      });
 }
-template <int own, int stride>
-void all_chunks(const DepthwiseI8Columns& call) {
-  for_strips(call.window, call.of.channels, [&](std::int64_t first, std::int64_t last) {
-    const std::int64_t end = call.of.channels - lanes;  // where the last chunk begins, within the one before
-    for (std::int64_t chunk = 0; chunk * lanes < end + lanes; ++chunk)
-      chunk_of_columns<own, stride>(call, first, last, chunk, std::min(chunk * lanes, end));
-  });
-}
 template <int own>
 void columns(const DepthwiseI8Columns& call) {
-  call.window.stride == 1 ? all_chunks<own, 1>(call) : all_chunks<own, 2>(call);
+  for_chunks(call, lanes, [&](std::int64_t first, std::int64_t last, std::int64_t chunk, std::int64_t c) {
+    call.window.stride == 1 ? chunk_of_columns<own, 1>(call, first, last, chunk, c)
+                            : chunk_of_columns<own, 2>(call, first, last, chunk, c);
+  });
 }
 constexpr GroupsI8Kernel::Columns columns_of(std::int64_t own) {
   if (own == 4) return &columns<4>;
