@@ -294,6 +294,51 @@ class _Rewriting:
             self.renamed[user.name] = result[user.args[1]].name
 
 
+def _tensors_of(program: Any) -> dict[str, torch.Tensor]:
+    """By the names of placeholders: parameters, buffers that no run writes, and constants."""
+    signature, found = program.graph_signature, {}
+    written = {*signature.buffers_to_mutate.values(), *getattr(signature, "parameters_to_mutate", {}).values()}
+    for spec in signature.input_specs:
+        if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR) or spec.target in written:
+            continue
+        tensor = program.state_dict.get(spec.target, program.constants.get(spec.target))
+        if type(tensor) in (torch.Tensor, torch.nn.Parameter):  # a subclass says itself what operators mean
+            found[spec.arg.name] = tensor.detach()
+    return found
+
+
+def _of_weights(graph: torch.fx.Graph, call: torch.fx.Node, tensors: dict[str, torch.Tensor]) -> tuple | None:
+    """Pieces of a call that depends on weights alone: its results, as PyTorch computes them. Parametrizations of weights
+    call what no device has (an orthogonal matrix, an inverse), and no device has to."""
+    needed, open_nodes = set(), [call]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node not in needed:
+            needed.add(node)
+            open_nodes += node.all_input_nodes
+    values: dict[torch.fx.Node, Any] = {}
+    for node in (n for n in graph.nodes if n in needed):
+        if node.op == "placeholder" and node.name in tensors:
+            values[node] = tensors[node.name]
+        elif node.target is operator.getitem or (isinstance(node.target, torch._ops.OpOverload) and not (
+                node.target._schema.is_mutable or torch.Tag.nondeterministic_seeded in node.target.tags)):
+            args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+            try:
+                with torch.no_grad():
+                    values[node] = node.target(*args, **kwargs)
+            except Exception:  # the call then stays what it is
+                return None
+        else:
+            return None
+    module, pieces = torch.nn.Module(), torch.fx.Graph()
+    results = []
+    for number, value in enumerate(_pytree.tree_leaves(values[call])):
+        module.register_buffer(f"_{number}", value.contiguous())
+        results.append(pieces.create_node("get_attr", f"_{number}"))
+    pieces.output(results[0] if isinstance(values[call], torch.Tensor) else tuple(results))
+    return torch.fx.GraphModule(module, pieces), [], "PyTorch"
+
+
 class Decomposed:
     """What `_exported.held` reads of an exported program."""
 
@@ -339,6 +384,9 @@ def known(program: Any, only_lowerings: bool = False) -> Any:
     if not _concerned(module, only_lowerings):
         return program
     replaced = _replaced(module.graph, only_lowerings)
+    stay = [] if only_lowerings else [n for n in module.graph.nodes if n not in replaced and _is_unknown(n)]
+    tensors = _tensors_of(program) if stay else {}
+    replaced |= {node: pieces for node in stay if (pieces := _of_weights(module.graph, node, tensors))}
     bodies = {name: _body(child, only_lowerings) for name, child in module.named_children()
               if isinstance(child, torch.fx.GraphModule)}
     rewriting = _Rewriting(module, replaced)

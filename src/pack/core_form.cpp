@@ -75,12 +75,14 @@ Result<Node> core_form(Graph& graph, const Node& node) {
   if (!found.op && !custom) {
     if (Diagnostic why = unknown_operator(node.op); why.code != "aten.unknown-operator")
       return located(std::move(why), node.loc);
-    return located(error("pack.unknown-operator",
-                         fmt::format("{} stays outside the delegate, and no kernel is known for it", node.op))
-                       .hint(has_mark(node, mark::undecomposed)
-                                 ? "write it in other operators, or define its lowering in Python: tosaic.lowering"
-                                 : "save the program after ep = ep.run_decompositions(), or leave the call out"),
-                   node.loc);
+    return located(
+        error("pack.unknown-operator",
+              fmt::format("{} stays outside the delegate, and no kernel is known for it", node.op))
+            .hint(has_mark(node, mark::undecomposed)
+                      ? "write it in other operators, or define its lowering in Python: tosaic.lowering"
+                      : "save the program after ep = ep.run_decompositions(), which writes most operators in "
+                        "others, or compile it in Python, where tosaic.lowering defines what is left"),
+        node.loc);
   }
   if (node.outputs.empty() || node.outputs[0] == no_value)
     return located(error("pack.no-kernel", fmt::format("{} stays outside the delegate, but has no result", node.op)),

@@ -76,6 +76,45 @@ def test_what_cannot_be_decomposed_stays_with_its_reason():
     assert verdicts[1].reason.code == "aten.unknown-operator"
 
 
+class Inverted(torch.nn.Module):
+    """A camera's matrix and what parametrizations make of weights: no device inverts one, and none has to."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.turn = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(8, 8))
+        self.register_buffer("camera", torch.randn(8, 8) + 8 * torch.eye(8))
+        self.register_buffer("shift", torch.eye(8), persistent=False)
+
+    def forward(self, x):
+        q, r = torch.linalg.qr(self.camera)
+        return self.turn(x) @ torch.linalg.inv(self.camera + self.shift), x @ r, q
+
+
+@pytest.mark.parametrize("target", ["tosa-fp", "tosa-int", "vulkan"])
+def test_what_weights_alone_give_is_computed_by_pytorch(target):
+    model = Inverted().eval()
+    artifact = tosaic.compile(model, (X,), target=target, calibration=[(X,)] if target == "tosa-int" else None)
+    assert all(n.taken for n in artifact.summary.nodes if n.op in ("aten.linear.default", "aten.matmul.default"))
+    share = 0.03 if target == "tosa-int" else 1e-5
+    with torch.no_grad():
+        for got, wanted in zip(artifact.run(X), model(X), strict=True):
+            torch.testing.assert_close(got, wanted, rtol=0, atol=share * float(wanted.abs().max()))
+
+
+def test_what_a_run_writes_is_no_weight():
+    class Written(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("state", torch.eye(8))
+
+        def forward(self, x):
+            self.state.add_(1)
+            return x @ torch.linalg.inv(self.state)
+
+    assert refusal(lambda: tosaic.compile(Written(), (X,), target="tosa-fp")).code == "pack.unknown-operator"
+
+
 def test_bodies_of_control_flow_and_dynamic_shapes():
     def body(x):
         return torch.cond(x.sum() > 0, lambda x: torch.deg2rad(x), lambda x: torch.sinc(x), (x,))
