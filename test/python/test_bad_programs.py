@@ -80,7 +80,7 @@ def test_a_symbol_without_bound():
 
 
 SHOWS = "\n  help: `tosaic inspect` shows the symbols of the program's sizes and their ranges"
-TAKES = "\n  help: `tosaic inspect` shows what the program takes; convert arrays with numpy's .astype"
+TAKES = "\n  help: `tosaic inspect` shows what the program takes; convert arrays with numpy's .astype (bf16: ml_dtypes.bfloat16)"
 
 
 def test_sizes_beyond_bounds_or_against_a_relation():

@@ -26,9 +26,11 @@ ErrorFamily run() {
               {"division", "a size is divided by zero", "look at the inputs' sizes"},
               {"executor", "there is no such executor", "use cpu or interp"},
               {"input-count", "the program takes another number of inputs",
-               "`tosaic inspect` shows what the program takes; convert arrays with numpy's .astype"},
+               "`tosaic inspect` shows what the program takes; convert arrays with numpy's .astype (bf16: "
+               "ml_dtypes.bfloat16)"},
               {"input-type", "an input has another type or shape than the program takes",
-               "`tosaic inspect` shows what the program takes; convert arrays with numpy's .astype"},
+               "`tosaic inspect` shows what the program takes; convert arrays with numpy's .astype (bf16: "
+               "ml_dtypes.bfloat16)"},
               {"literal", "an argument that is no tensor was fixed at the export, to another value",
                "export the program again with this value"},
               {"loop-limit", "a loop does not end", "check its condition, or raise TOSAIC_LOOP_LIMIT"},
