@@ -145,6 +145,18 @@ std::vector<char> used_values(const Graph& graph) {
   return used;
 }
 
+// What nothing but results that nobody reads is made of: a target need not take it.
+static void drop_unread(Lowered& lowered) {
+  Graph& graph = lowered.graph;
+  const std::size_t outputs = graph.outputs.size();
+  for (ValueId v : lowered.of)
+    if (v != no_value) graph.outputs.push_back(v);
+  drop_dead(graph);
+  for (std::size_t next = outputs; ValueId & v : lowered.of)
+    if (v != no_value) v = graph.outputs[next++];
+  graph.outputs.resize(outputs);
+}
+
 Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
   if (!aten.states.empty()) {
     Graph tensors = aten;
@@ -168,6 +180,7 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
   Builder inside(out, options.spec), outside(out);
   inside.fold(options.fold);
   outside.fold(options.fold);
+  bool any_unread = false;
   for (std::size_t n = 0; n < aten.nodes.size(); ++n) {
     const Node& node = aten.nodes[n];
     Builder& builder = n < options.outside.size() && options.outside[n] ? outside : inside;
@@ -180,7 +193,10 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
       for (Val v : lower_node(builder, node, std::move(operands), output_types(aten, node))) results.push_back(v.id());
       TOSAIC_CHECK(results_agree(aten, node, used, out, results));
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-        if (node.outputs[i] == no_value || !used[node.outputs[i]]) continue;
+        if (node.outputs[i] == no_value || !used[node.outputs[i]]) {
+          any_unread = true;
+          continue;
+        }
         const Value& declared = aten[node.outputs[i]];
         ValueId made = results[i];
         // What quantises floats computes plain integers; what reads them needs to know their scale.
@@ -203,6 +219,7 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
           named.insert(lowered.of[v]).second)
         out[lowered.of[v]].name = aten[v].name;
   for (ValueId v : aten.outputs) out.outputs.push_back(carried(v));
+  if (any_unread) drop_unread(lowered);
   // Next to a target, PyTorch's types stay what they are.
   if (options.spec && options.outside.empty())
     options.rewrite("take_unsigned_as_bytes", out, take_unsigned_as_bytes, *options.spec);
@@ -227,6 +244,9 @@ Status shapes_agree(const Graph& aten, const Node& node) {
 Result<Trial> try_lowering(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec* spec) {
   TOSAIC_TRY(Trial trial, try_node(aten, node, {.spec = spec, .lowering = lower_node}));
   TOSAIC_CHECK(results_agree(aten, node, used, trial.graph, trial.results));
+  std::vector<char> read;
+  for (ValueId v : node.outputs) read.push_back(v != no_value && used[v]);
+  leave_results(trial, read);
   if (spec) take_unsigned_as_bytes(trial.graph, *spec);
   return trial;
 }

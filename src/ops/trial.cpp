@@ -84,4 +84,23 @@ std::vector<char> read_operands(const Graph& graph, const Node& node) {
   return trial.ok() ? read_operands(*trial) : std::vector<char>(node.inputs.size(), 1);
 }
 
+void leave_results(Trial& trial, const std::vector<char>& read) {
+  if (std::all_of(read.begin(), read.end(), [](char is_read) { return is_read != 0; })) return;
+  std::vector<ValueId*> kept;
+  for (std::size_t i = 0; i < trial.results.size(); ++i) {
+    if (i >= read.size() || read[i])
+      kept.push_back(&trial.results[i]);
+    else
+      trial.results[i] = no_value;
+  }
+  const std::size_t outputs = kept.size();
+  for (ValueId& v : trial.operands)
+    if (v != no_value) kept.push_back(&v);
+  trial.graph.outputs.clear();
+  for (const ValueId* v : kept) trial.graph.outputs.push_back(*v);
+  drop_dead(trial.graph);
+  for (std::size_t i = 0; i < kept.size(); ++i) *kept[i] = trial.graph.outputs[i];
+  trial.graph.outputs.resize(outputs);
+}
+
 }  // namespace tosaic

@@ -37,6 +37,8 @@ Result<Trial> try_node(const Graph& graph, const Node& node, const TrialOptions&
 // cannot be lowered.
 std::vector<char> read_operands(const Trial& trial);
 std::vector<char> read_operands(const Graph& graph, const Node& node);
+// Leaves what the results with `read` are made of. The others keep their places, and nothing computes them.
+void leave_results(Trial& trial, const std::vector<char>& read);
 // The same call, which says nothing of its results.
 Node undeclared(const Node& node);
 

@@ -21,6 +21,16 @@ constexpr double masked_maximum = 4096, masked_logarithm = 104;
 // Errors of quantised values are amplified by factors beyond this: what is multiplied keeps its own range.
 constexpr double largest_factor = 16;
 
+// What the first result is made of; others are places of it (max.dim, max_pool2d_with_indices).
+std::optional<Graph> made_of(const Graph& graph, const Node& node) {
+  auto trial = try_node(graph, undeclared(node));
+  if (!trial.ok() || trial->results.empty()) return std::nullopt;
+  std::vector<char> first(trial->results.size(), 0);
+  first[0] = 1;
+  leave_results(*trial, first);
+  return std::move(trial->graph);
+}
+
 // Do the nodes only move elements, or choose among them?
 bool selects(const Graph& tosa) {
   return std::all_of(tosa.nodes.begin(), tosa.nodes.end(), [](const Node& n) {
@@ -36,10 +46,10 @@ bool takes_maximum(const Graph& graph, const Node& node) {
       !graph[node.outputs[0]].type.shape.is_static() ||
       graph[node.outputs[0]].type.shape.elements() >= graph[node.inputs[0]].type.shape.elements())
     return false;
-  auto trial = try_node(graph, undeclared(node));
-  return trial.ok() && selects(trial->graph) &&
-         std::any_of(trial->graph.nodes.begin(), trial->graph.nodes.end(),
-                     [](const Node& n) { return n.op == tosa::op::reduce_max; });
+  const auto made = made_of(graph, node);
+  return made && selects(*made) && std::any_of(made->nodes.begin(), made->nodes.end(), [](const Node& n) {
+           return n.op == tosa::op::reduce_max;
+         });
 }
 
 // A clamp that only infinities notice, as safe softmax has one around its rows' maxima.
@@ -288,8 +298,8 @@ Saturation::Cut Saturation::behind(const Node& node, std::size_t operand, const 
   if (!cut.any()) return {};
   if (found.rule->is_linear) return before_sum(node, operand, cut);
   if (!found.rule->shares_scale()) return {};
-  auto trial = try_node(graph_, undeclared(node));
-  return trial.ok() && selects(trial->graph) ? cut : Cut{};
+  const auto made = made_of(graph_, node);
+  return made && selects(*made) ? cut : Cut{};
 }
 
 void Saturation::resolve(const std::vector<int>& steps) {

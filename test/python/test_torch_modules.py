@@ -3,6 +3,7 @@
 `--all-models` takes each sample instead of a slice of them (2 minutes)."""
 
 import copy
+import math
 import random
 import warnings
 
@@ -118,3 +119,31 @@ def test_a_tensor_given_twice_is_two_inputs():
     x = torch.randn(3)
     artifact = tosaic.compile(Difference(), (x, x), target="tosa-fp")
     assert torch.equal(artifact.run(torch.tensor([5.0, 6, 7]), torch.tensor([1.0, 1, 1])), torch.tensor([4.0, 5, 6]))
+
+
+def decibels(wanted, given):
+    return 10 * math.log10(wanted.square().sum() / (wanted - given).square().sum())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("least", [float("-inf"), -1e9, torch.finfo(torch.float32).min])
+def test_a_maximum_whose_index_nobody_reads(least):
+    """max(dim) gives two results. What subtracts the first from masked scores, attention with sinks among them, is what it is
+    with amax: the mask shares a quantised value, and a target without integers takes the maximum."""
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mask", torch.triu(torch.full((6, 6), least), 1))
+            self.register_buffer("sinks", torch.randn(1, 4, 1, 1))
+
+        def forward(self, q, k, v):
+            scores = torch.cat([q @ k.mT / 3 + self.mask, self.sinks.expand(-1, -1, 6, -1)], -1)
+            scores = scores - scores.max(-1, keepdim=True).values
+            return scores.softmax(-1)[..., :-1] @ v
+
+    torch.manual_seed(1)
+    calls = [tuple(torch.randn(1, 4, 6, 8) for _ in range(3)) for _ in range(8)]
+    model = Attention()
+    assert all(n.taken for n in tosaic.compile(model, calls[0], target="tosa-fp").summary.nodes)
+    artifact = tosaic.compile(model, calls[0], target="tosa-int", calibration=calls)
+    assert decibels(model(*calls[0]), artifact.run(*calls[0])) > 30
