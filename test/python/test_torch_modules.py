@@ -147,3 +147,19 @@ def test_a_maximum_whose_index_nobody_reads(least):
     assert all(n.taken for n in tosaic.compile(model, calls[0], target="tosa-fp").summary.nodes)
     artifact = tosaic.compile(model, calls[0], target="tosa-int", calibration=calls)
     assert decibels(model(*calls[0]), artifact.run(*calls[0])) > 30
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("quantize", ["int8", "int16x8"])
+def test_booleans_next_to_floats_are_0_and_1(quantize):
+    class Masked(torch.nn.Module):
+        def forward(self, x, mask):
+            return (x * mask, ~mask * (x + 1), x + mask, torch.cat([x, mask]), torch.cat([mask, x * 2], 1), torch.stack([x, mask]),
+                    torch.where(mask, x, mask), torch.minimum(mask, x), x * (x > 0), torch.hstack([mask[:, :1], x]))
+
+    torch.manual_seed(1)
+    calls = [(torch.randn(4, 6), torch.rand(4, 6) > 0.4) for _ in range(8)]
+    artifact = tosaic.compile(Masked(), calls[0], target="tosa-int", calibration=calls, quantize=quantize)
+    assert all(n.taken for n in artifact.summary.nodes)
+    for wanted, given in zip(Masked()(*calls[0]), artifact.run(*calls[0]), strict=True):
+        assert decibels(wanted, given) > 35

@@ -23,7 +23,8 @@ AtenOp aten_add() {
                      "i(-9,9,12), i(-9,9,12)", "i(-9,9,12), 2.5", "i(-9,9,12), i(-9,9,12), alpha=-3", "b(6), b(6)",
                      "i8(-100,100,6), i8(-100,100,6)",
                      "x(3), i(0,5,3) # integer=quantise.scale-mismatch: integers among quantised values have no scale",
-                     "b(4), i(-3,3,4)", "Scalar: x(2,3,4), 2.5", "Scalar: x(2,3,4), 2, 3", "Scalar: i(-9,9,12), 2"},
+                     "b(4), i(-3,3,4)", "x(2,3), b(3)", "Scalar: x(2,3,4), 2.5", "Scalar: x(2,3,4), 2, 3",
+                     "Scalar: i(-9,9,12), 2"},
           .out_overloads = {{"add.Tensor", "out"}}};
 }
 }  // namespace tosaic

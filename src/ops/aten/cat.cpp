@@ -6,16 +6,13 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  std::vector<Val> parts;
+  std::vector<promotion::Operand> parts;
   for (const auto& t : call.tensors("tensors"))
-    if (t && !t->shape().is_empty()) parts.push_back(*t);  // an empty tensor adds nothing
+    if (t && !t->shape().is_empty()) parts.push_back({*t});  // an empty tensor adds nothing
   if (parts.empty()) b.refuse("aten.cat.empty", "there is nothing to concatenate");
-  if (parts[0].rank() == 0) b.refuse("aten.cat.rank", "scalars cannot be concatenated");
-  DType dtype = parts[0].dtype();
-  for (Val p : parts) dtype = promotion::promoted(dtype, p.dtype());
-  for (Val& p : parts)
-    if (!p.type().quantised()) p = b.cast(p, dtype);
-  return b.concat(parts, call.axis("dim", parts[0].rank()));
+  const int rank = parts[0].tensor->rank();
+  if (rank == 0) b.refuse("aten.cat.rank", "scalars cannot be concatenated");
+  return b.concat(promotion::promote(b, parts, promotion::Compute::as_is).values, call.axis("dim", rank));
 }
 
 std::optional<Node> core(const CoreCall& call) {
@@ -30,7 +27,7 @@ AtenOp aten_cat() {
       .summary = "lays tensors one after the other along a dim",
       .rule = Rule::joined,
       .lower = {lower},
-      .domain = {"[x(2,3), x(1,3)], 0", "[x(2,3,4), x(2,1,4), x(2,2,4)], -2", "[x(2,3)], 1",
+      .domain = {"[x(2,3), x(1,3)], 0", "[x(2,3,4), x(2,1,4), x(2,2,4)], -2", "[x(2,3)], 1", "[x(2,2), b(2,3)], 1",
                  "[x(2,2), i(-5,5,2,1)], 1 # integer=aten.mixed-dtypes: integers among quantised values have no scale",
                  "concat.default: [x(2,3), x(2,3)], 1", "concatenate.default: [x(2,3), x(1,3)], 0"},
       .core = core};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -8,7 +9,7 @@ namespace {
 // Vectors and scalars become what the direction needs: vstack rows, dstack planes.
 Vals lower(Builder& b, const Call& call) {
   const auto& name = call.schema().name;
-  std::vector<Val> parts;
+  std::vector<promotion::Operand> parts;
   int axis = 0;
   for (const auto& t : call.tensors("tensors")) {
     Val x = *t;
@@ -20,10 +21,10 @@ Vals lower(Builder& b, const Call& call) {
       if (x.rank() == 2) x = b.unsqueeze(x, 2);
     }
     axis = name == "vstack" ? 0 : name == "dstack" ? 2 : std::min(x.rank() - 1, 1);
-    parts.push_back(x);
+    parts.push_back({x});
   }
   if (parts.empty()) b.refuse("aten.stack.empty", "there is nothing to stack");
-  return b.concat(parts, axis);
+  return b.concat(promotion::promote(b, parts, promotion::Compute::as_is).values, axis);
 }
 }  // namespace
 
@@ -33,7 +34,7 @@ AtenOp aten_hstack() {
           .summary = "concatenates tensors as columns, rows or planes",
           .rule = Rule::joined,
           .lower = {lower},
-          .domain = {"[x(2,3), x(2,1)]", "[x(3), x(2)]", "vstack.default: [x(3), x(2,3)]",
+          .domain = {"[x(2,3), x(2,1)]", "[x(3), x(2)]", "[b(2,1), x(2,3)]", "vstack.default: [x(3), x(2,3)]",
                      "dstack.default: [x(2,3), x(2,3)]", "column_stack.default: [x(3), x(3,2)]"}};
 }
 }  // namespace tosaic

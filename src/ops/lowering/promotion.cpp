@@ -27,6 +27,18 @@ Val constant(Builder& b, const Operand& o, DType dtype) {
   return b.scalar(o.number, dtype);
 }
 
+// A tensor next to a quantised one: booleans are the reals 0 and 1, at its scale. Other integers have no scale, and
+// narrow ones of its own dtype would pass for quantised values.
+Val beside(Builder& b, Val x, Val quantised) {
+  if (x.type().quantised()) return x;
+  if (x.dtype() == DType::boolean)
+    return b.rescale(b.relabelled(b.cast(x, DType::i8), {DType::i8, x.shape(), Scales{}}),
+                     quantised.type().with(x.shape()));
+  if (x.dtype() == quantised.dtype() && x.dtype() != DType::i32)
+    b.refuse("aten.mixed-dtypes", "integers that are not quantised among quantised values of the same dtype");
+  return x;
+}
+
 }  // namespace
 
 DType promoted(DType a, DType b) {
@@ -69,7 +81,8 @@ Promoted promote(Builder& b, const std::vector<Operand>& operands, Compute compu
     if (o.tensor && o.tensor->type().quantised()) quantised = o.tensor;
   if (quantised) {
     p.result = quantised->dtype();
-    for (const Operand& o : operands) p.values.push_back(o.tensor ? *o.tensor : b.like(*quantised, o.number));
+    for (const Operand& o : operands)
+      p.values.push_back(o.tensor ? beside(b, *o.tensor, *quantised) : b.like(*quantised, o.number));
     return p;
   }
   p.result = result_type(operands);
