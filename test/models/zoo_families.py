@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""86 families of models as classes of the libraries that people take them from: random weights, small sizes.
+"""87 families of models as classes of the libraries that people take them from: random weights, small sizes.
 
 FAMILIES[name] makes (module, example inputs). The first word of a name is the library; "torch" is PyTorch alone.
 """
@@ -197,6 +197,8 @@ for _model, _config, _more in [
         ("GPTNeoXForCausalLM", "GPTNeoXConfig", SMALL), ("OPTForCausalLM", "OPTConfig", {**SMALL, "ffn_dim": 64, "word_embed_proj_dim": 32}),
         ("BloomForCausalLM", "BloomConfig", {"vocab_size": 64, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
         ("T5EncoderModel", "T5Config", {"vocab_size": 64, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}),
+        ("RecurrentGemmaForCausalLM", "RecurrentGemmaConfig", {**SMALL, "num_key_value_heads": 2, "head_dim": 8, "lru_width": 32,
+                                                               "attention_window_size": 4, "block_types": ["recurrent", "attention"]}),
         ("MambaForCausalLM", "MambaConfig", {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 1, "state_size": 4}),
 ]:
     FAMILIES[f"transformers {_model}"] = of_transformers(_model, _config, **_more)
