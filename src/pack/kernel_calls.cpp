@@ -164,15 +164,25 @@ Status KernelCalls::unknown_kernel_call(const Node& node) {
   return {};
 }
 
+// What a whole number is beside booleans: an integer, unless it was True or False, which the result tells.
+static DType beside_booleans(std::int64_t number, DType result) {
+  if (number != 0 && number != 1) return is_integer(result) && result != DType::boolean ? result : DType::i64;
+  return is_integer(result) || result == DType::boolean ? result : DType::i64;
+}
+
 // A tensor argument; a number in its place becomes a constant of the first operand's dtype, as PyTorch promotes it.
 Result<Index> KernelCalls::single_tensor(const Node& node, const SchemaArgument& a, ValueId v) {
   if (v != no_value) return use(v);
   const Attr* attr = node.attrs.find(a.name);
-  const auto* integer = attr ? std::get_if<std::int64_t>(attr) : nullptr;
-  const auto* real = attr ? std::get_if<double>(attr) : nullptr;
+  const auto* truth = attr ? std::get_if<bool>(attr) : nullptr;
+  const Attr whole = truth ? Attr(std::int64_t{*truth}) : attr ? *attr : Attr();
+  const auto* integer = std::get_if<std::int64_t>(&whole);
+  const auto* real = std::get_if<double>(&whole);
   if (integer || real) {
     DType type = node.inputs.empty() || node.inputs[0] == no_value ? DType::f32 : g_[node.inputs[0]].type.dtype;
     if (real && !is_float(type)) type = DType::f32;
+    if (integer && type == DType::boolean && !node.outputs.empty() && node.outputs[0] != no_value)
+      type = beside_booleans(*integer, g_[node.outputs[0]].type.dtype);
     pte::TensorValue t{type, {}};
     t.constant = integer && !is_float(type)
                      ? constant_bytes(type, std::vector<std::int64_t>{*integer})

@@ -178,3 +178,14 @@ def test_what_one_delegate_narrows_is_a_warning():
     with warnings.catch_warnings():  # an index beyond 32 bits is outside the table all the same
         warnings.simplefilter("error", tosaic.CompileWarning)
         tosaic.compile(Of(lambda i, t: t[i]), (i, torch.ones(9)), target="tosa-fp", require_full_delegation=True)
+
+
+def test_whole_numbers_beside_booleans_outside_a_delegate():
+    """3 was stored as True: a kernel had another number, or none of that type."""
+    def arithmetic(mask):
+        return mask * 3, mask + 2, mask == 2, mask == 1, mask > 0, mask * True, mask + 1, 2 - mask.long(), mask & True
+
+    mask = torch.tensor([True, False, True])
+    artifact = tosaic.compile(Of(arithmetic), mask, target="tosa-fp")
+    for wanted, given in zip(arithmetic(mask), artifact.run(mask), strict=True):
+        assert wanted.dtype == given.dtype and torch.equal(wanted, given)
