@@ -116,11 +116,7 @@ double Difference::db() const {
 
 TensorError Difference::error() const {
   const double lengths = std::sqrt(all_.signal * all_.got);
-  TensorError error{db(),
-                    lengths > 0 && std::isfinite(lengths) ? all_.product / lengths
-                    : db() > 0                            ? 1.0
-                                                          : 0.0,
-                    {}};
+  TensorError error{db(), lengths > 0 && std::isfinite(lengths) ? all_.product / lengths : db() > 0 ? 1.0 : 0.0, {}};
   if (channels_ < 2) return error;
   for (std::size_t c = 0; c < channels_; ++c) {
     const Sums& sums = by_channel_[c];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flatbuffers with large vectors of bytes, which stay where they are: the builder leaves room for them and writes
 // nothing there (memory that nobody touches costs nothing), and the finished file is a rope with views in these places.
-// Its bytes are those that the builder would have written. Such vectors begin at lines of the cache, of which whoever maps
-// the file into memory reads whole registers.
+// Its bytes are those that the builder would have written. Such vectors begin at lines of the cache, of which whoever
+// maps the file into memory reads whole registers.
 #pragma once
 #include <flatbuffers/flatbuffers.h>
 #include <vector>

@@ -158,7 +158,8 @@ void pixels(const DepthwiseI8Call& call) {
 template <int side_, bool all>
 struct ChunkOfChannels {
   static constexpr int side = side_, groups = (side + Taps::at_once - 1) / Taps::at_once;
-  static constexpr int chains = 1, pixels = side == 3 ? 4 : 1;  // wider windows' products hide what stores by fours save
+  static constexpr int chains = 1,
+                       pixels = side == 3 ? 4 : 1;  // wider windows' products hide what stores by fours save
   using Vector = IntVector;
   const std::int8_t* const* lines;
   Taps taps;
