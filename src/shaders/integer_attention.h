@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of 8-bit integers in one dispatch: a work group makes the scores of a tile of queries with all keys, keeps
-// them in the memory that it shares, goes over each row as often as its softmax reduces it, and multiplies the weights
-// by the values. Nothing is rounded otherwise than node by node, so that results are the same bits; what does not fit
-// into the memory is computed by three dispatches.
+// 16 bits of each in scratch memory, goes over each row as often as its softmax reduces it, and makes weights as it
+// multiplies them by the values. Nothing is rounded otherwise than node by node, so that results are the same bits.
 #pragma once
 #include <functional>
 

@@ -18,8 +18,10 @@ using spirv::MatrixUse;
 
 constexpr std::uint32_t unit = 16;   // bytes in a vector
 constexpr std::uint32_t eight = 8;   // elements of a row in a vector
-constexpr std::uint32_t block = 32;  // keys that a matrix of weights has, in two vectors: as scores they took four
+constexpr std::uint32_t block = 32;  // keys that a matrix of weights has, in two vectors
 constexpr std::int64_t fewest_queries = 16;
+// What every device binds at once.
+constexpr std::int64_t most_scratch_bytes = std::int64_t{128} << 20;
 
 // A group has `rows` queries, and at each step `keys` keys or their values, of `width` bytes. Its subgroups have 16
 // rows each; those of the same rows divide the keys of a step while scores are made, and later are teams, each with its
@@ -42,40 +44,41 @@ struct IntegerAttentionTile {
   constexpr std::uint32_t factor_pitch() const { return width / unit + 1; }
   constexpr std::uint32_t sum_pitch() const { return keys / 4 + 1; }
   constexpr std::uint32_t result_pitch() const { return width / 4 + 1; }
-  constexpr std::uint32_t score_pitch(std::uint32_t all_keys) const { return all_keys / eight + 1; }
-  // What the memory has one behind the other: keys, before them queries, later values; sums of scores, later numbers
-  // of the invocations; scores, later weights. In the end results, from the beginning on.
+  constexpr std::uint32_t weight_pitch() const { return keys / unit + 1; }
+  // What the memory has one behind the other: keys, before them queries, later values; sums of scores, then numbers of
+  // the invocations, later weights. In the end results, from the beginning on.
   constexpr std::uint32_t sums_at() const { return std::max(rows, keys) * factor_pitch(); }
-  constexpr std::uint32_t scores_at() const { return sums_at() + rows * sum_pitch(); }
-  constexpr std::uint32_t shared(std::uint32_t all_keys) const {
-    return std::max(scores_at() + rows * score_pitch(all_keys), teams() * rows * result_pitch());
+  constexpr std::uint32_t shared() const {
+    return std::max(sums_at() + rows * sum_pitch(), teams() * rows * result_pitch());
   }
   constexpr std::int64_t steps_for(std::int64_t all_keys) const { return (all_keys + keys - 1) / keys; }
+  // Vectors of a group's elements in scratch memory.
+  constexpr std::int64_t kept_for(std::int64_t all_keys) const { return steps_for(all_keys) * keys / eight * rows; }
 };
 
-// The narrowest first, and of those of the same width the fastest.
+// The narrowest first, and of those of the same width the one with longer steps.
 constexpr IntegerAttentionTile tiles[] = {
     {16, 128, 32, 8, 2}, {16, 64, 32, 4, 2}, {16, 128, 64, 8, 4},
     {16, 64, 64, 4, 4},  {16, 64, 96, 4, 2}, {16, 64, 128, 4, 4},
 };
+// From so many keys on small groups are faster, of which more run at once (measured with 577 keys and with 901).
+constexpr std::int64_t many_keys = 768;
+constexpr std::uint32_t short_step = 64;
 
 constexpr bool fits(const IntegerAttentionTile& t) {
   return t.own_scores() * t.sharing_rows() * matrix_side == t.keys && t.own_blocks() * t.teams() * block == t.keys &&
          t.own_columns() * t.across * matrix_side == t.width && t.teams() * t.across == t.sharing_rows() &&
          t.sharing_rows() * t.down() == t.subgroups && t.own_eights() * t.lanes() * eight == t.keys &&
          t.lanes() % 4 == 0 && t.keys * t.width / unit % t.invocations() == 0 && t.width % block == 0 &&
-         t.invocations() <= 256 && 2 * t.invocations() / 4 <= t.rows * t.sum_pitch();
+         t.invocations() <= 256 && 2 * t.invocations() / 4 <= t.rows * t.sum_pitch() &&
+         t.weight_pitch() <= t.sum_pitch();
 }
 static_assert(std::ranges::all_of(tiles, fits));
 
 const IntegerAttentionTile* tile_for(const Work& work, std::int64_t width, std::int64_t keys) {
-  const std::int64_t most_bytes = std::int64_t{row_of(work.tier).most_shared_bytes} - MatrixOnes::bytes;
-  for (const IntegerAttentionTile& t : tiles) {
-    const std::int64_t all_keys = t.steps_for(keys) * t.keys;
-    if (t.width >= width && all_keys < most_bytes &&
-        t.shared(static_cast<std::uint32_t>(all_keys)) * unit <= most_bytes)
-      return &t;
-  }
+  const std::uint32_t most_vectors = row_of(work.tier).most_shared_bytes / unit - MatrixOnes::vectors;
+  for (const IntegerAttentionTile& t : tiles)
+    if (t.width >= width && t.shared() <= most_vectors && (keys < many_keys || t.keys == short_step)) return &t;
   return nullptr;
 }
 
@@ -85,15 +88,19 @@ class GroupAttention {
   struct Place {
     Value batch, row, first_row, own_rows, all_keys;
   };
+  // Where elements are kept: the group's begin at vector `begin`.
+  struct Kept {
+    Buffer buffer;
+    Value begin;
+  };
   GroupAttention(Kernel& s, const IntegerAttentionTile& tile, const IntegerAttention& attention, std::int64_t keys,
-                 const Place& place)
+                 const Place& place, const Kept& kept)
       : s_(s),
         tile_(tile),
         attention_(attention),
         place_(place),
-        steps_(static_cast<std::uint32_t>(tile.steps_for(keys))),
-        score_pitch_(tile.score_pitch(steps_ * tile.keys)),
-        memory_(s.shared(Kind::integer, tile.shared(steps_ * tile.keys))),
+        kept_(kept),
+        memory_(s.shared(Kind::integer, tile.shared())),
         ones_(s) {
     const Value subgroup = s.subgroup(), sharing = s.integer(tile.sharing_rows()), across = s.integer(tile.across);
     row_ = subgroup / sharing;
@@ -104,7 +111,7 @@ class GroupAttention {
     lane_ = s.local() % s.integer(tile.lanes());
     exists_ = place.first_row + line_ < place.own_rows;
     own_row_ = s.select(exists_, place.row + line_, s.integer(0));
-    steps_value_ = s.param(steps_);
+    steps_ = s.param(tile.steps_for(keys));
   }
 
   void read_queries(AttentionFactor& queries, AttentionFactor& keys, const ProductZeroPoints& zero_points) {
@@ -127,11 +134,11 @@ class GroupAttention {
   // Memory that is written was read before the last barrier but one: two of them are enough for a step.
   void make_scores(AttentionFactor& keys) {
     partial_.push_back(s_.variable(reduction(0).of_nothing(s_)));
-    s_.loop(s_.integer(0), steps_value_, s_.integer(1), [&](Value step) {
+    s_.loop(s_.integer(0), steps_, s_.integer(1), [&](Value step) {
       keys.share(memory_, tile_.keys, 0);
       s_.barrier();
       const Value next = step + 1;
-      s_.when(next < steps_value_, [&] { fetch_step(keys, next); });
+      s_.when(next < steps_, [&] { fetch_step(keys, next); });
       multiply_by_keys();
       s_.barrier();
       finish_scores(step);
@@ -139,8 +146,8 @@ class GroupAttention {
     s_.barrier();
   }
 
-  // Weights in place of scores. Meanwhile the first values are read.
-  void make_weights(AttentionFactor& values) {
+  // All that weights need of their row. Meanwhile the first values are read.
+  void reduce_rows(AttentionFactor& values) {
     const Kernel::MoreParams more(s_);
     const Graph& graph = s_.graph();
     std::size_t done = 0;
@@ -156,7 +163,6 @@ class GroupAttention {
       }
     }
     fetch_step(values, s_.integer(0));
-    store_weights();
     s_.barrier();
   }
 
@@ -168,12 +174,13 @@ class GroupAttention {
       if (zero_points.left) column_sums_.push_back(s_.zero_matrix(MatrixOf::int8));
     }
     if (zero_points.right) row_sums_ = s_.zero_matrix(MatrixOf::int8);
-    s_.loop(s_.integer(0), steps_value_, s_.integer(1), [&](Value step) {
+    s_.loop(s_.integer(0), steps_, s_.integer(1), [&](Value step) {
       values.share(memory_, tile_.keys, 0);
+      store_weights(step);
       s_.barrier();
       const Value next = step + 1;
-      s_.when(next < steps_value_, [&] { fetch_step(values, next); });
-      multiply_by_values(step);
+      s_.when(next < steps_, [&] { fetch_step(values, next); });
+      multiply_by_values();
       s_.barrier();
     });
   }
@@ -306,16 +313,16 @@ class GroupAttention {
     return *all;
   }
 
-  // Sixteen keys' weights at a time, in a vector of their own; those of keys that there are not are 0.
-  void store_weights() {
-    const std::uint32_t all = steps_ * tile_.keys / unit;
+  // Of a step, in place of its sums; those of keys that there are not are 0.
+  void store_weights(Value step) {
+    const Kernel::MoreParams more(s_);
     const ValueId weights = s_.graph().nodes[attention_.values].inputs[0];
-    s_.loop(lane_, s_.integer(all), s_.integer(tile_.lanes()), [&](Value number) {
-      Numbers before = load_eight(number * 2), words;
-      const Numbers more = load_eight(number * 2 + 1);
-      before.insert(before.end(), more.begin(), more.end());
-      s_.repeat(unit, [&](int e) {
-        const Value key = number * unit + e, inside = key < place_.all_keys;
+    s_.repeat(static_cast<int>(tile_.own_eights()), [&](int i) {
+      const Value of_step = lane_ + std::int64_t{i} * tile_.lanes(), number = step * (tile_.keys / eight) + of_step;
+      const Numbers before = load_eight(number);
+      Numbers words;
+      s_.repeat(eight, [&](int e) {
+        const Value key = number * eight + e, inside = key < place_.all_keys;
         Known values{{attention_.kept.back(), before[static_cast<std::size_t>(e)]}};
         const Value weight = value_of(weights, values, element_at(key, inside));
         const Value byte = s_.select(inside, weight, s_.integer(0)) & 0xff;
@@ -324,25 +331,23 @@ class GroupAttention {
         else
           words.back() = words.back() | byte << s_.integer(e % 4 * 8);
       });
-      s_.store(memory_, at_of_eight(number * 2), s_.vector({words[0], words[1], words[2], words[3]}));
+      const Value at = line_ * tile_.weight_pitch() + shift_right_unsigned(of_step, s_.integer(1)) +
+                       std::int64_t{tile_.sums_at()},
+                  half = (of_step & 1) * 2;
+      for (std::size_t w = 0; w < words.size(); ++w)
+        s_.store(memory_, at, half + static_cast<std::int64_t>(w), words[w]);
     });
   }
 
-  // Eight elements of 16 bits are a vector. Of a block of 32 keys the first and third one are neighbouring keys, which
-  // become the first vector of its weights, and so do the second and fourth one: whoever has them has all that it
-  // writes over.
-  Value at_of_eight(Value number) {
-    const Value held = number % s_.integer(steps_ * tile_.keys / eight);  // as it is, said so that it is seen
-    const Value one = s_.integer(1), two = s_.integer(2);
-    const Value in_block = (shift_right_unsigned(held, one) & 1) + (held & 1) * 2;
-    return line_ * score_pitch_ + shift_right_unsigned(held, two) * 4 + in_block + std::int64_t{tile_.scores_at()};
+  // Eight elements of 16 bits are a vector, in scratch memory. Neighbouring invocations have neighbouring ones, and
+  // each reads what it has stored itself.
+  Value at_of_eight(Value number) const {
+    return kept_.begin + number / s_.integer(tile_.lanes()) * tile_.invocations() + s_.local();
   }
   Numbers load_eight(Value number) {
-    const Vector words = s_.load(memory_, at_of_eight(number));
     const Value half = s_.integer(16);
     Numbers elements;
-    for (Word q = 0; q < 4; ++q) {
-      const Value pair = lane(words, q);
+    for (const Value& pair : s_.load_quad(kept_.buffer, at_of_eight(number))) {
       elements.push_back(shift_right_signed(pair << half, half));
       elements.push_back(shift_right_signed(pair, half));
     }
@@ -351,7 +356,7 @@ class GroupAttention {
   void store_eight(Value number, const Value* elements) {
     Quad words;
     for (std::size_t q = 0; q < 4; ++q) words[q] = (elements[2 * q] & 0xffff) | elements[2 * q + 1] << s_.integer(16);
-    s_.store(memory_, at_of_eight(number), s_.vector(words));
+    s_.store_quad(kept_.buffer, at_of_eight(number), words);
   }
 
   // ---- what elementwise nodes make
@@ -389,17 +394,16 @@ class GroupAttention {
   }
 
   // ---- the second product
-  void multiply_by_values(Value step) {
-    const std::uint32_t pitch = tile_.factor_pitch(), own = tile_.own_columns(), blocks = tile_.keys / block;
+  void multiply_by_values() {
+    const std::uint32_t pitch = tile_.factor_pitch(), own = tile_.own_columns();
     const Value first = team_ * tile_.own_blocks(),
-                left = row_ * (matrix_side * score_pitch_) + std::int64_t{tile_.scores_at()},
+                left = row_ * (matrix_side * tile_.weight_pitch()) + first * 2 + std::int64_t{tile_.sums_at()},
                 right = first * (block * pitch) + column_ * own;
     std::vector<Matrix> sums, columns;
     for (const MatrixVariable& v : weighted_) sums.push_back(v.get());
     for (const MatrixVariable& v : column_sums_) columns.push_back(v.get());
     for (std::uint32_t k = 0; k < tile_.own_blocks(); ++k) {
-      const Value number = (step * blocks + first + std::int64_t{k}) % s_.integer(steps_ * blocks);
-      const Matrix weights = load(left + number * 4, score_pitch_, MatrixUse::left);
+      const Matrix weights = load(left + std::int64_t{k * 2}, tile_.weight_pitch(), MatrixUse::left);
       if (row_sums_) row_sums_->set(s_.multiply_add(weights, *ones_right_, row_sums_->get()));
       for (std::uint32_t c = 0; c < own; ++c) {
         const Matrix values = load(right + std::int64_t{k * block * pitch + c}, pitch, MatrixUse::right);
@@ -415,12 +419,12 @@ class GroupAttention {
   const IntegerAttentionTile tile_;
   const IntegerAttention& attention_;
   const Place place_;
-  const std::uint32_t steps_, score_pitch_;
+  const Kept kept_;
   const Shared memory_;
   const MatrixOnes ones_;
   Value row_, sharer_, team_, column_;  // of a subgroup; sharer_: among those of the same rows
   Value line_, lane_;                   // of an invocation, among rows
-  Value exists_, own_row_, steps_value_;
+  Value exists_, own_row_, steps_;
   ProductZeroPoints zero_points_;  // of the product at hand
   std::optional<Matrix> ones_left_, ones_right_;
   std::vector<Matrix> queries_;
@@ -449,6 +453,7 @@ MadeList make_integer_attention(const Work& work, const IntegerAttention& attent
   if (!k.is_by_columns()) return std::nullopt;
 
   const std::int64_t down = (rows + tile->rows - 1) / tile->rows;
+  if (batches * down >= most_scratch_bytes / unit / tile->kept_for(keys)) return std::nullopt;
   Kernel s(work, "int8_attention", Groups{batches * down, tile->invocations()});
   const Value tiles_down = s.param(down), number = s.group() / tiles_down, exists = number < s.param(batches);
   // There may be more groups than tiles: those have no rows.
@@ -464,10 +469,16 @@ MadeList make_integer_attention(const Work& work, const IntegerAttention& attent
   const bool by_quads = is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
   const Sink sink(s, end, nullptr, by_quads, s.integer(0), own_rows, s.param(columns), batch * s.param(apart.batches),
                   s.param(apart.rows));
-  GroupAttention group(s, *tile, attention, keys, {batch, batch * all_rows + first_row, first_row, own_rows, all_keys});
+  // Groups without rows have one place for all of them, where all store the same.
+  const std::int64_t groups = batches * down, of_group = tile->kept_for(keys);
+  const Scratch scratch{0, static_cast<std::uint64_t>((groups + 1) * of_group * unit)};
+  const GroupAttention::Kept kept{s.write_scratch(DType::i32, scratch),
+                                  s.select(exists, s.group(), s.param(groups)) * s.param(of_group)};
+  GroupAttention group(s, *tile, attention, keys, {batch, batch * all_rows + first_row, first_row, own_rows, all_keys},
+                       kept);
   group.read_queries(queries, key_rows, of_scores);
   group.make_scores(key_rows);
-  group.make_weights(value_rows);
+  group.reduce_rows(value_rows);
   group.weigh(value_rows, of_values);
   sink.take(group.results(), first_row);
   return one(s);

@@ -49,7 +49,7 @@ bool shares_memory(TierId tier);
 // Is f16 no operator's result but how values are kept, and the way that the last bit goes the device's?
 bool packs_f16(const Work& work);
 
-// Memory that a node's dispatches pass among themselves, at an offset from its beginning.
+// Memory that a node's dispatches pass among themselves, or that one keeps for itself, at an offset from its beginning.
 struct Scratch {
   std::uint64_t offset = 0, bytes = 0;
   bool operator<(const Scratch& other) const { return offset < other.offset; }

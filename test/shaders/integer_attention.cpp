@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of 8-bit integers in tier coopmat-int8, computed instruction by instruction, bit for bit what the
-// interpreter says: in one dispatch where the group's memory holds the scores of its rows, in three where it does not.
+// interpreter says: in one dispatch, or in three where scratch memory does not hold the scores.
 #include <fmt/format.h>
 
 #include "shaders/computed.h"
@@ -47,9 +47,12 @@ TEST(IntegerAttention, IsOneDispatch) {
 }
 
 TEST(IntegerAttention, OfManyPlaces) {
-  Net net(22);
-  net.output(together(net, {577, 1, 32}));
-  expect_attention(net, one_dispatch);
+  for (const IntegerHeads& heads : {IntegerHeads{577, 1, 32}, {1030, 1, 16}, {769, 1, 64}}) {
+    SCOPED_TRACE(heads.places);
+    Net net(22);
+    net.output(together(net, heads));
+    expect_attention(net, one_dispatch);
+  }
 }
 
 TEST(IntegerAttention, Masked) {
@@ -61,11 +64,11 @@ TEST(IntegerAttention, Masked) {
   }
 }
 
-// Keys whose scores the memory does not hold.
-TEST(IntegerAttention, OfMorePlacesThanTheMemoryHolds) {
+// Of few keys, for which scratch memory has the room of a step.
+TEST(IntegerAttention, OfMoreHeadsThanScratchMemoryHolds) {
   Net net(24);
-  net.output(together(net, {1030, 1, 16}));
-  expect_attention(net, three_dispatches);
+  net.output(together(net, {16, 32768, 16}));
+  EXPECT_EQ(kernels_of(net), three_dispatches);
 }
 
 // All of it at once: more than the matrices of a tile, in any order, with numbers of their own for each channel.
