@@ -15,13 +15,12 @@ tosa::Bounds within_counted(const tosa::Bounds& b) {
 
 bool counts(DType type) { return is_integer(type) || type == DType::boolean; }
 
-// What the operator's definition says of an integer result: of integers, or of floats that are cast. CAST wraps what
+// What the operator's definition says of an integer result: of integers, or of floats (CAST, ARGMAX). CAST wraps what
 // does not fit.
 tosa::Bounds of_result(const Graph& graph, const Node& node, const std::vector<IntegerBounds>& of) try {
   const DType type = graph[node.outputs[0]].type.dtype;
   const tosa::Bounds whole = tosa::bounds_of(type);
   if (!is_integer(type) || node.outputs.size() != 1 || node.inputs.empty()) return whole;
-  if (node.op != tosa::op::cast && is_float(graph[node.inputs[0]].type.dtype)) return whole;
   const tosa::Bounds said = tosa::bounds_of(tosa::View(graph, node), [&](std::size_t i) {
     return node.inputs[i] == no_value ? tosa::Bounds{} : tosa::Bounds(of[node.inputs[i]]);
   });
