@@ -191,9 +191,9 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
                                  const Decisions& decisions, const std::set<ValueId>& widened, RowSizes& rows,
                                  const QuantiseOptions& options, const Sink& sink) {
   TOSAIC_TRY(UnlikeRanges unlike_ranges, find_unlike_ranges(program.graph, samples, options, sink));
-  for (ValueId v : widened) unlike_ranges.wide[v] = 1;
   if (options.scalars_stay) keep_scalars_float(program.graph, unlike_ranges.floats);
   for (bool again = false;; again = true) {
+    for (ValueId v : widened) unlike_ranges.wide[v] = 1;
     std::vector<Diagnostic> said;
     const Sink hold = [&](Diagnostic d) { said.push_back(std::move(d)); };
     QuantisationPlan plan = plan_quantisation(program, options, unlike_ranges, decisions);
@@ -204,7 +204,12 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
     std::map<ValueId, Range> narrow;
     TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, program.certain, plan, samples, rows, saturation,
                                                   compared, means, layer_rows, narrow, options, sink ? hold : Sink()));
-    if (!again && find_unlike_scalars(program.graph, saturation, options, unlike_ranges, sink)) continue;
+    if (!again) {
+      const bool joined = join_masked(program.graph, saturation, unlike_ranges);
+      if (find_unlike_scalars(program.graph, saturation, options, unlike_ranges) || joined) continue;
+    }
+    if (sink)
+      for (const auto& [n, d] : unlike_ranges.warnings) sink(d);
     for (Diagnostic& d : said) sink(std::move(d));
     return Calibrated{.graph = std::move(program.graph),
                       .plan = std::move(plan),

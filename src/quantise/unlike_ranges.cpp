@@ -17,7 +17,7 @@
 namespace tosaic {
 namespace {
 
-constexpr double unlike = 16;              // of 8 bits, 4 are left to the smaller operands
+constexpr double unlike_widths = 16;       // of 8 bits, 4 are left to the smaller operands
 constexpr double masked = 256;             // of 8 bits, none is left to what a mask covers
 constexpr std::size_t enough_samples = 8;  // to tell ranges that differ so much
 
@@ -136,13 +136,40 @@ std::vector<std::size_t> way_out(const Graph& graph, std::size_t node) {
   return way;
 }
 
-void warn(const Node& node, const Range& small, const Range& large, std::string note, const Sink& sink) {
-  if (!sink) return;
-  sink(located(warning("quantise.unlike-ranges",
-                       fmt::format("{} combines tensors of unlike ranges, [{:.3g}, {:.3g}] and [{:.3g}, {:.3g}]",
-                                   node.op, small.lowest, small.highest, large.lowest, large.highest))
-                   .note(std::move(note)),
-               node.loc));
+Diagnostic unlike(const Node& node, const Range& small, const Range& large, std::string note) {
+  return located(warning("quantise.unlike-ranges",
+                         fmt::format("{} combines tensors of unlike ranges, [{:.3g}, {:.3g}] and [{:.3g}, {:.3g}]",
+                                     node.op, small.lowest, small.highest, large.lowest, large.highest))
+                     .note(std::move(note)),
+                 node.loc);
+}
+
+// Of the elements that mean something. Those that no mask covers are taken to reach as far on its side as on the other.
+Range unmasked(const Range& seen, const Range& meant) {
+  const bool below = seen.lowest<meant.lowest, above = seen.highest> meant.highest;
+  Range range{std::max(seen.lowest, meant.lowest), std::min(seen.highest, meant.highest)};
+  if (below && !above) range.lowest = std::max(range.lowest, -range.highest);
+  if (above && !below) range.highest = std::min(range.highest, -range.lowest);
+  return range;
+}
+
+// The narrowest and the widest of what a concatenation's result, or one that chooses, is made of. `range_of_operand`
+// gives nothing for what does not count.
+template <class RangeOf>
+std::pair<Range, Range> extremes(const Graph& graph, const Node& node, const RangeOf& range_of_operand) {
+  const bool concatenated = concatenates(node);
+  const std::vector<char> read = read_operands(graph, node);
+  std::pair<Range, Range> found;
+  auto& [small, large] = found;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId v = node.inputs[i];
+    if (v == no_value || !read[i] || (!concatenated && graph[v].is_constant())) continue;
+    const std::optional<Range> range = range_of_operand(v);
+    if (!range || !(width(*range) > 0)) continue;  // zeros are zero on any scale
+    if (!(width(small) > 0) || width(*range) < width(small)) small = *range;
+    if (width(*range) > width(large)) large = *range;
+  }
+  return found;
 }
 
 // The narrowest and the widest of what the call's result is made of; constants aside.
@@ -166,26 +193,25 @@ std::pair<Range, Range> operand_ranges(const Graph& graph, const Node& node, con
 // One scale would serve the call's result badly: as floats if it only leaves the program, in 16 bits, or in 8 with a
 // warning.
 void separate_ranges(const Graph& graph, std::size_t n, const Range& small, const Range& large,
-                     const QuantiseOptions& options, UnlikeRanges& unlike_ranges, const Sink& sink) {
+                     const QuantiseOptions& options, UnlikeRanges& unlike_ranges) {
   const Node& node = graph.nodes[n];
+  const auto say = [&](std::string note) {
+    unlike_ranges.warnings.insert_or_assign(n, unlike(node, small, large, std::move(note)));
+  };
   const auto way = options.float_outputs ? way_out(graph, n) : std::vector<std::size_t>{};
   if (!way.empty()) {
     for (std::size_t w : way) unlike_ranges.floats[w] = 1;
-    warn(
-        node, small, large,
-        "the result is an output only: its operands keep their scales and are combined as floats, outside the delegate",
-        sink);
+    say("the result is an output only: its operands keep their scales and are combined as floats, outside the "
+        "delegate");
     return;
   }
   unlike_ranges.apart[n] = 1;
   if (options.wide_inside && may_be_wide(graph, node.outputs[0])) {
     unlike_ranges.wide[node.outputs[0]] = 1;
-    warn(node, small, large, "the result takes 16 bits, its operands keep scales of their own", sink);
+    say("the result takes 16 bits, its operands keep scales of their own");
   } else {
-    warn(node, small, large,
-         fmt::format("one scale serves the result: of its 256 quantised values, {} are left to the smaller range",
-                     std::max(1, static_cast<int>(255 * width(small) / width(large)))),
-         sink);
+    say(fmt::format("one scale serves the result: of its 256 quantised values, {} are left to the smaller range",
+                    std::max(1, static_cast<int>(255 * width(small) / width(large)))));
   }
 }
 
@@ -287,29 +313,44 @@ Result<UnlikeRanges> find_unlike_ranges(const Graph& graph, const std::vector<st
         leave_masks_outside(graph, n, looks, options, unlike_ranges, sink))
       continue;
     if (!concatenated && !chosen) continue;
-    const std::vector<char> read = read_operands(graph, node);
-    const Range *small = nullptr, *large = nullptr;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const ValueId v = node.inputs[i];
-      auto it = v == no_value || !read[i] || (!concatenated && graph[v].is_constant()) ? ranges.end() : ranges.find(v);
-      if (it == ranges.end() || !(width(it->second) > 0)) continue;  // zeros are zero on any scale
-      if (!small || width(it->second) < width(*small)) small = &it->second;
-      if (!large || width(it->second) > width(*large)) large = &it->second;
-    }
-    if (!small || width(*large) < unlike * width(*small)) continue;
+    const auto [small, large] = extremes(graph, node, [&](ValueId v) {
+      const auto it = ranges.find(v);
+      return it == ranges.end() ? std::nullopt : std::optional(it->second);
+    });
+    if (!(width(small) > 0) || width(large) < unlike_widths * width(small)) continue;
     // What the result does not keep (minimum of the larger) costs it nothing once the operands' scales are their own.
     const auto result = ranges.find(node.outputs[0]);
-    if (!concatenated && result != ranges.end() && width(result->second) < unlike * width(*small)) {
+    if (!concatenated && result != ranges.end() && width(result->second) < unlike_widths * width(small)) {
       unlike_ranges.apart[n] = 1;
       continue;
     }
-    separate_ranges(graph, n, *small, *large, options, unlike_ranges, sink);
+    separate_ranges(graph, n, small, large, options, unlike_ranges);
   }
   return unlike_ranges;
 }
 
+bool join_masked(const Graph& graph, const Saturation& saturation, UnlikeRanges& unlike_ranges) {
+  ThreadPool alone(1);
+  return std::erase_if(unlike_ranges.warnings, [&](const auto& warned) {
+           const std::size_t n = warned.first;
+           const Node& node = graph.nodes[n];
+           const auto& meant = saturation.meaningful(node.outputs[0]);
+           if (!unlike_ranges.apart[n] || !meant) return false;
+           const auto [small, large] = extremes(graph, node, [&](ValueId v) -> std::optional<Range> {
+             if (graph[v].type.dtype != DType::f32) return std::nullopt;
+             const Range range =
+                 graph[v].is_constant() ? range_of(graph[v].constant.as<float>(), alone) : saturation.seen(v);
+             return unmasked(range, *meant);
+           });
+           if (width(small) > 0 && width(large) >= unlike_widths * width(small)) return false;
+           unlike_ranges.apart[n] = 0;
+           unlike_ranges.wide[node.outputs[0]] = 0;
+           return true;
+         }) > 0;
+}
+
 bool find_unlike_scalars(const Graph& graph, const Saturation& saturation, const QuantiseOptions& options,
-                         UnlikeRanges& unlike_ranges, const Sink& sink) {
+                         UnlikeRanges& unlike_ranges) {
   bool any = false;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
@@ -320,10 +361,11 @@ bool find_unlike_scalars(const Graph& graph, const Saturation& saturation, const
     const Range& result = saturation.seen(node.outputs[0]);
     const auto [small, large] = operand_ranges(graph, node, saturation);
     if (!(width(small) > 0) || !(width(result) > 0)) continue;  // zeros, or never seen
-    if (width(result) >= unlike * width(small)) {
-      separate_ranges(graph, n, small, result, options, unlike_ranges, sink);
+    if (width(result) >= unlike_widths * width(small)) {
+      separate_ranges(graph, n, small, result, options, unlike_ranges);
       any = true;
-    } else if (rule->joins_operands && width(large) >= unlike * width(result)) {  // it keeps the number, or little else
+    } else if (rule->joins_operands &&
+               width(large) >= unlike_widths * width(result)) {  // it keeps the number, or little else
       unlike_ranges.apart[n] = 1;
       any = true;
     }

@@ -2,6 +2,7 @@
 // Tensors of unlike ranges concatenated (boxes in pixels next to scores below 1): one scale for all would leave
 // nothing of the smaller ones. Found on the samples, before scales are planned.
 #pragma once
+#include <map>
 #include <vector>
 
 #include "quantise/quantise.h"
@@ -13,12 +14,13 @@ struct UnlikeRanges {
   UnlikeRanges() = default;
   explicit UnlikeRanges(const Graph& graph)
       : apart(graph.nodes.size(), 0), floats(graph.nodes.size(), 0), wide(graph.values.size(), 0) {}
-  std::vector<char> apart;   // per node: its operands keep scales of their own
-  std::vector<char> floats;  // per node: not quantised; its result only leaves the program, as floats
-  std::vector<char> wide;    // per value: 16 bits, which hold the smaller operands, too
+  std::vector<char> apart;                     // per node: its operands keep scales of their own
+  std::vector<char> floats;                    // per node: not quantised; its result only leaves the program, as floats
+  std::vector<char> wide;                      // per value: 16 bits, which hold the smaller operands, too
+  std::map<std::size_t, Diagnostic> warnings;  // per node: what is to be said of it once calibration confirms it
 };
 
-// Warns about each such call, with the ranges and the user's line.
+// Of each such call, with the ranges and the user's line. What masks an output is said at once.
 Result<UnlikeRanges> find_unlike_ranges(const Graph& graph, const std::vector<std::vector<Tensor>>& samples,
                                         const QuantiseOptions& options, const Sink& sink);
 
@@ -33,6 +35,10 @@ bool may_be_wide(const Graph& graph, ValueId tensor);
 // unlike range, too. After calibration: what the readers cannot tell from the rest, as a mask before a softmax, shares
 // a quantised value with it and costs nothing. `unlike_ranges` grows; true: by something.
 bool find_unlike_scalars(const Graph& graph, const Saturation& saturation, const QuantiseOptions& options,
-                         UnlikeRanges& unlike_ranges, const Sink& sink);
+                         UnlikeRanges& unlike_ranges);
+
+// After calibration: operands that are unlike by what the readers cannot tell from the rest alone, as scores with a
+// mask before a softmax next to others without, share a scale after all. True: there were some.
+bool join_masked(const Graph& graph, const Saturation& saturation, UnlikeRanges& unlike_ranges);
 
 }  // namespace tosaic

@@ -283,6 +283,31 @@ def test_like_pieces_share_a_scale(tosaic, tool, tmp_path):
     built.check((samples[0],), tool, 30)
 
 
+class Masked(nn.Module):
+    """Attention scores next to a sink that no mask covers, as in gpt-oss."""
+
+    def __init__(self, mask):
+        super().__init__()
+        torch.manual_seed(4)
+        self.q, self.k, self.sink, self.mask = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 1), mask
+
+    def forward(self, x):
+        return torch.cat([self.mask(self.q(x) @ self.k(x).T), self.sink(x)], -1).softmax(-1)
+
+
+LATER = torch.ones(5, 5).triu(1)
+LOWEST = torch.finfo(torch.float32).min
+
+
+@pytest.mark.parametrize("mask", [lambda scores: scores + LOWEST * LATER, lambda scores: scores.masked_fill(LATER > 0, -1e9)],
+                         ids=["added", "filled"])
+def test_masked_pieces_share_a_scale_with_others(mask, tosaic, tool, tmp_path):
+    samples = torch.randn(9, 5, 8)
+    built = Built(Masked(mask), [samples], tmp_path, tosaic)
+    assert "unlike-ranges" not in built.said, built.said
+    built.check((samples[0],), tool, 25)
+
+
 @pytest.mark.parametrize("scheme, floor", [("int8", 30), ("int16x8", 70)])
 @pytest.mark.parametrize("shape", [(6, 4), (2, 6, 4)])
 def test_constants_of_a_product(shape, scheme, floor, tosaic, tool, tmp_path):
