@@ -60,6 +60,28 @@ bool clamps(const Graph& graph, const Node& node) {
   return trial.ok() && trial->graph.nodes.size() == 1 && trial->graph.nodes[0].op == tosa::op::clamp;
 }
 
+// Is the result the input's elements, or always the same part of them (a slice)?
+bool moves_elements(const Graph& graph, const Node& node) {
+  const auto trial = try_node(graph, node);
+  return trial.ok() && std::all_of(trial->graph.nodes.begin(), trial->graph.nodes.end(), [](const Node& n) {
+           return n.op == tosa::op::slice || n.op == tosa::op::reshape || n.op == tosa::op::transpose ||
+                  n.op == tosa::op::const_shape;
+         });
+}
+
+// Of which only a part is read: what the other elements are does not count. `readers`: the only ones of what they read.
+void hide_unread(const Graph& graph, const std::vector<std::size_t>& readers, std::vector<char>& hidden) {
+  std::vector<char> partly(graph.values.size(), 0);
+  for (auto n = readers.rbegin(); n != readers.rend(); ++n) {
+    const Node& node = graph.nodes[*n];
+    const ValueId x = node.inputs[0], y = node.outputs[0];
+    const Shape &whole = graph[x].type.shape, &part = graph[y].type.shape;
+    if (node.inputs.size() != 1 || !whole.is_static() || !part.is_static()) continue;
+    const bool smaller = part.elements() < whole.elements();
+    if ((smaller || partly[y]) && moves_elements(graph, node)) hidden[x] = partly[x] = 1;
+  }
+}
+
 // A weight per result, as in a depthwise convolution of size 1: nothing is added up.
 bool one_product_each(const Graph& graph, const Node& node) {
   const ValueId w = node.inputs.size() > 1 ? node.inputs[1] : no_value;
@@ -78,6 +100,7 @@ void plan_groups(const Graph& graph, const UnlikeRanges& unlike_ranges, const st
   auto read_by = consumers(graph);
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
+  std::vector<std::size_t> only_readers;
   const auto alike = [&](ValueId a, ValueId b) { return fixed.empty() || fixed[a] == fixed[b]; };
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
@@ -102,6 +125,7 @@ void plan_groups(const Graph& graph, const UnlikeRanges& unlike_ranges, const st
       // x keeps its full range, the clamped tensor gets a finer one
       if ((clamping && !alone) || !alike(x, node.outputs[0])) continue;
       if (clamping) plan.hidden[x] = 1;
+      if (alone && node.outputs.size() == 1) only_readers.push_back(n);
       for (ValueId v : node.outputs)
         if (v != no_value && real(graph[v])) groups.join(x, v);
     } else if (rule->joins_operands) {
@@ -112,6 +136,7 @@ void plan_groups(const Graph& graph, const UnlikeRanges& unlike_ranges, const st
           groups.join(v, node.outputs[0]);
     }
   }
+  hide_unread(graph, only_readers, plan.hidden);
   plan.group.resize(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v) plan.group[v] = groups.find(v);
 }

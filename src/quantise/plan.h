@@ -68,7 +68,7 @@ struct QuantisationPlan {
   std::vector<char> quantised;  // becomes integers
   std::vector<char> wide;       // of 16 bits, symmetric; else of 8, affine
   std::vector<char> may_widen;  // where the samples ask for it
-  std::vector<char> hidden;     // its own range does not count: a single reader clamps it anyway
+  std::vector<char> hidden;     // its own range does not count: a single reader clamps it anyway, or keeps a part
   std::vector<ValueId> group;   // values of one group share one scale; the group is named after one of them
   std::vector<std::pair<ValueId, ValueId>> chosen_from;  // (constant, the tensor of its elements): an embedding
   std::vector<PlannedWeight> weights;

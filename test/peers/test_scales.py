@@ -283,6 +283,23 @@ def test_like_pieces_share_a_scale(tosaic, tool, tmp_path):
     built.check((samples[0],), tool, 30)
 
 
+@pytest.mark.parametrize("part", [lambda y: y[:, :4], lambda y: y.reshape(2, 2, 4)[:, 0]], ids=["slice", "select"])
+def test_what_a_slice_leaves_out_does_not_count(part, tosaic, tool, tmp_path):
+    class Cropped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(4)
+            self.linear = nn.Linear(8, 8)
+            self.linear.weight.data[4:] *= 1e6
+
+        def forward(self, x):
+            return part(self.linear(x))
+
+    samples = torch.randn(9, 2, 8)
+    built = Built(Cropped(), [samples], tmp_path, tosaic)
+    built.check((samples[0],), tool, 30)
+
+
 class Masked(nn.Module):
     """Attention scores next to a sink that no mask covers, as in gpt-oss."""
 
