@@ -146,7 +146,8 @@ Diagnostic unlike(const Node& node, const Range& small, const Range& large, std:
 
 // Of the elements that mean something. Those that no mask covers are taken to reach as far on its side as on the other.
 Range unmasked(const Range& seen, const Range& meant) {
-  const bool below = seen.lowest<meant.lowest, above = seen.highest> meant.highest;
+  const bool below = seen.lowest < meant.lowest;
+  const bool above = meant.highest < seen.highest;
   Range range{std::max(seen.lowest, meant.lowest), std::min(seen.highest, meant.highest)};
   if (below && !above) range.lowest = std::max(range.lowest, -range.highest);
   if (above && !below) range.highest = std::min(range.highest, -range.lowest);
