@@ -60,6 +60,31 @@ TEST(Program, BufferThatIsReadAndWrittenInPlace) {
   }
 }
 
+// The epilogue of a convolution comes upon a RESCALE of what no operator with operands has made.
+TEST(Program, ConvolutionsAreAddedToVariables) {
+  const auto graph = parse(R"(graph @main(%x: 1x1x2x1xi8) -> (%y) {
+    %zero8: 1xi8 = constant [0]
+    %zero32: 1xi32 = constant [0]
+    %start: 1x1x2x1xi8 = constant [4, -6]
+    tosa.variable(%start) {name="v", var_shape=[1, 1, 2, 1], type=i8}
+    %weight: 1x1x1x1xi8 = constant [3]
+    %sums: 1x1x2x1xi32 = tosa.conv2d(%x, %weight, %zero32, %zero8, %zero8) {pad=[0, 0, 0, 0], stride=[1, 1], dilation=[1, 1], acc_type=i32, local_bound=false}
+    %one: 1xi32 = constant [1073741824]
+    %shift: 1xi8 = constant [30]
+    %state: 1x1x2x1xi8 = tosa.variable_read() {name="v"}
+    %wide: 1x1x2x1xi32 = tosa.rescale(%state, %one, %shift, %zero8, %zero32) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+    %sum: 1x1x2x1xi32 = tosa.add(%sums, %wide)
+    %y: 1x1x2x1xi8 = tosa.rescale(%sum, %one, %shift, %zero32, %zero8) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+  })");
+  ASSERT_TRUE(graph.ok()) << render(graph.error(), false);
+  auto program = cpu::Program::compile(*graph);
+  ASSERT_TRUE(program.ok());
+  const auto result = program->run({{{DType::i8, Shape{1, 1, 2, 1}, {}}, Bytes::of(std::vector<std::int8_t>{5, 7})}});
+  ASSERT_TRUE(result.ok()) << render(result.error(), false);
+  EXPECT_EQ((*result)[0].data.as<std::int8_t>()[0], 19);
+  EXPECT_EQ((*result)[0].data.as<std::int8_t>()[1], 15);
+}
+
 TEST(Program, VariablesKeepTheirContentAndAreSharedWithRegions) {
   const auto graph = parse(R"(graph @main(%x: 2xf32, %p: bool) -> (%after, %inside) {
     %start: 2xf32 = constant [1.5, 2.0]

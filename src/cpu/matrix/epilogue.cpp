@@ -71,7 +71,8 @@ bool finishes_another(const Planning& planning, std::uint32_t n, ValueId own) {
   const std::int32_t maker = planning.producer[node.inputs[0]];
   if (maker < 0 || planning.taken[static_cast<std::size_t>(maker)]) return false;
   const Node& product = planning.node(static_cast<std::uint32_t>(maker));
-  if (tosa::find(product.op)->elementwise || planning.type(product.inputs[0]).dtype != DType::i8) return false;
+  if (tosa::find(product.op)->elementwise || product.inputs.empty()) return false;  // a variable's content has none
+  if (planning.type(product.inputs[0]).dtype != DType::i8) return false;
   Epilogue its;
   its.direct = node.inputs[0];
   return absorb_rescale(planning, its);
