@@ -261,8 +261,9 @@ bool make_groups(Depthwise<float>& conv, const Graph& graph, const Node& node, s
   const std::int64_t channels = conv.window.channels, of_channel = conv.window.taps() * own;
   auto& part = conv.parts[0];
   const std::int64_t lanes = groups_f32_kernel().lanes;
+  const std::vector<std::int64_t> order = products_by_columns(conv.window, own);
   for_chunks_of(channels, lanes, [&](std::int64_t first) {
-    for (const std::int64_t product : products_by_columns(conv.window, own))
+    for (const std::int64_t product : order)
       for (std::int64_t lane = 0; lane < lanes; ++lane)
         part.weight.push_back(weight[(first + lane) * of_channel + product]);
   });
@@ -276,11 +277,11 @@ bool make_groups(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& n
   const std::int32_t input_zp = only_scalar(graph, node.inputs[3]), weight_zp = only_scalar(graph, node.inputs[4]);
   const std::int64_t channels = conv.window.channels, of_channel = conv.window.taps() * own;
   auto& packed = conv.parts[0].packed;
+  const std::vector<std::int64_t> order = products_by_columns(conv.window, own);
   bool fits = true;
   for_chunks_of(channels, kernel.lanes, [&](std::int64_t first) {
-    const auto chunk =
-        pack_depthwise({kernel.lanes, kernel.at_once, kernel.weight_bytes}, products_by_columns(conv.window, own),
-                       weight + first * of_channel, kernel.lanes, 1, of_channel, weight_zp);
+    const auto chunk = pack_depthwise({kernel.lanes, kernel.at_once, kernel.weight_bytes}, order,
+                                      weight + first * of_channel, kernel.lanes, 1, of_channel, weight_zp);
     packed.insert(packed.end(), chunk.begin(), chunk.end());
     fits &= !chunk.empty();
   });
