@@ -164,10 +164,10 @@ Status KernelCalls::unknown_kernel_call(const Node& node) {
   return {};
 }
 
-// What a whole number is beside booleans: an integer, unless it was True or False, which the result tells.
-static DType beside_booleans(std::int64_t number, DType result) {
-  if (number != 0 && number != 1) return is_integer(result) && result != DType::boolean ? result : DType::i64;
-  return is_integer(result) || result == DType::boolean ? result : DType::i64;
+// What a whole number is next to booleans: an integer, unless it was True or False, which the result tells.
+static DType next_to_booleans(std::int64_t number, DType result) {
+  if (result == DType::boolean) return number == 0 || number == 1 ? result : DType::i64;
+  return is_integer(result) ? result : DType::i64;
 }
 
 // A tensor argument; a number in its place becomes a constant of the first operand's dtype, as PyTorch promotes it.
@@ -182,7 +182,7 @@ Result<Index> KernelCalls::single_tensor(const Node& node, const SchemaArgument&
     DType type = node.inputs.empty() || node.inputs[0] == no_value ? DType::f32 : g_[node.inputs[0]].type.dtype;
     if (real && !is_float(type)) type = DType::f32;
     if (integer && type == DType::boolean && !node.outputs.empty() && node.outputs[0] != no_value)
-      type = beside_booleans(*integer, g_[node.outputs[0]].type.dtype);
+      type = next_to_booleans(*integer, g_[node.outputs[0]].type.dtype);
     pte::TensorValue t{type, {}};
     t.constant = integer && !is_float(type)
                      ? constant_bytes(type, std::vector<std::int64_t>{*integer})

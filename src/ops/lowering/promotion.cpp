@@ -29,7 +29,7 @@ Val constant(Builder& b, const Operand& o, DType dtype) {
 
 // A tensor next to a quantised one: booleans are the reals 0 and 1, at its scale. Other integers have no scale, and
 // narrow ones of its own dtype would pass for quantised values.
-Val beside(Builder& b, Val x, Val quantised) {
+Val next_to(Builder& b, Val x, Val quantised) {
   if (x.type().quantised()) return x;
   if (x.dtype() == DType::boolean)
     return b.rescale(b.relabelled(b.cast(x, DType::i8), {DType::i8, x.shape(), Scales{}}),
@@ -82,7 +82,7 @@ Promoted promote(Builder& b, const std::vector<Operand>& operands, Compute compu
   if (quantised) {
     p.result = quantised->dtype();
     for (const Operand& o : operands)
-      p.values.push_back(o.tensor ? beside(b, *o.tensor, *quantised) : b.like(*quantised, o.number));
+      p.values.push_back(o.tensor ? next_to(b, *o.tensor, *quantised) : b.like(*quantised, o.number));
     return p;
   }
   p.result = result_type(operands);
