@@ -133,6 +133,10 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   rewrite("recognise_linear", graph, recognise_linear);
   rewrite("fold_batch_norm", graph, fold_batch_norm);
   if (options.fold_quantisation) TOSAIC_CHECK(rewrite("fold_quantisation", graph, fold_quantisation));
+  if (rewrite("drop_unread_rows", graph, drop_unread_rows)) {
+    rewrite("drop_identities", graph, drop_identities);
+    rewrite("fold_constants", graph, fold_constants, options.keep_quantised_weights);
+  }
   rewrite("drop_dead", graph, drop_dead);
   rewrite("make_names_unique", graph, make_names_unique);
   states.restore(graph);

@@ -62,6 +62,8 @@ void fold_constants(Graph& graph, bool keep_quantised_weights = false);
 void recognise_linear(Graph& graph);
 void fold_batch_norm(Graph& graph);
 Status fold_quantisation(Graph& graph);
+// Rows of a result that all of its readers slice away are not computed. False: nothing changed.
+bool drop_unread_rows(Graph& graph);
 // Writes by index that name no index twice, and those of states, have the attribute "distinct".
 void mark_distinct_indices(Graph& graph);
 // Quotients, roots and logarithms whose last bit decides something have the attribute "exact".

@@ -53,13 +53,6 @@ double held_exactly(double bound) {
 bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
 bool is_set(const std::vector<char>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
 
-// Does the node hold its input between bounds and nothing else?
-bool clamps(const Graph& graph, const Node& node) {
-  if (!find_aten(node.op).rule->passes_values) return false;
-  auto trial = try_in_shape(graph, node, Shape{4});
-  return trial.ok() && trial->graph.nodes.size() == 1 && trial->graph.nodes[0].op == tosa::op::clamp;
-}
-
 // Is the result the input's elements, or always the same part of them (a slice)?
 bool moves_elements(const Graph& graph, const Node& node) {
   const auto trial = try_node(graph, node);
@@ -69,16 +62,21 @@ bool moves_elements(const Graph& graph, const Node& node) {
          });
 }
 
-// Of which only a part is read: what the other elements are does not count. `readers`: the only ones of what they read.
-void hide_unread(const Graph& graph, const std::vector<std::size_t>& readers, std::vector<char>& hidden) {
+// Of which only parts are read, each of which is in its group: what the other elements are does not count. `movers`:
+// calls that share the scale of what they read.
+void hide_unread(const Graph& graph, const std::vector<std::size_t>& movers,
+                 const std::vector<std::vector<std::uint32_t>>& read_by, const std::vector<char>& is_output,
+                 std::vector<char>& hidden) {
   std::vector<char> partly(graph.values.size(), 0);
-  for (auto n = readers.rbegin(); n != readers.rend(); ++n) {
+  std::vector<std::size_t> parts(graph.values.size(), 0);  // readers of a part
+  for (auto n = movers.rbegin(); n != movers.rend(); ++n) {
     const Node& node = graph.nodes[*n];
     const ValueId x = node.inputs[0], y = node.outputs[0];
     const Shape &whole = graph[x].type.shape, &part = graph[y].type.shape;
-    if (node.inputs.size() != 1 || !whole.is_static() || !part.is_static()) continue;
+    if (node.inputs.size() != 1 || is_output[x] || !whole.is_static() || !part.is_static()) continue;
     const bool smaller = part.elements() < whole.elements();
-    if ((smaller || partly[y]) && moves_elements(graph, node)) hidden[x] = partly[x] = 1;
+    if ((smaller || partly[y]) && moves_elements(graph, node) && ++parts[x] == read_by[x].size())
+      hidden[x] = partly[x] = 1;
   }
 }
 
@@ -100,7 +98,7 @@ void plan_groups(const Graph& graph, const UnlikeRanges& unlike_ranges, const st
   auto read_by = consumers(graph);
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
-  std::vector<std::size_t> only_readers;
+  std::vector<std::size_t> movers;
   const auto alike = [&](ValueId a, ValueId b) { return fixed.empty() || fixed[a] == fixed[b]; };
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
@@ -125,7 +123,7 @@ void plan_groups(const Graph& graph, const UnlikeRanges& unlike_ranges, const st
       // x keeps its full range, the clamped tensor gets a finer one
       if ((clamping && !alone) || !alike(x, node.outputs[0])) continue;
       if (clamping) plan.hidden[x] = 1;
-      if (alone && node.outputs.size() == 1) only_readers.push_back(n);
+      if (!clamping && node.outputs.size() == 1) movers.push_back(n);
       for (ValueId v : node.outputs)
         if (v != no_value && real(graph[v])) groups.join(x, v);
     } else if (rule->joins_operands) {
@@ -136,7 +134,7 @@ void plan_groups(const Graph& graph, const UnlikeRanges& unlike_ranges, const st
           groups.join(v, node.outputs[0]);
     }
   }
-  hide_unread(graph, only_readers, plan.hidden);
+  hide_unread(graph, movers, read_by, is_output, plan.hidden);
   plan.group.resize(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v) plan.group[v] = groups.find(v);
 }
@@ -296,6 +294,12 @@ void plan_weights(const Expanded& program, const QuantiseOptions& options, Quant
 }
 
 }  // namespace
+
+bool clamps(const Graph& graph, const Node& node) {
+  if (!find_aten(node.op).rule->passes_values) return false;
+  auto trial = try_in_shape(graph, node, Shape{4});
+  return trial.ok() && trial->graph.nodes.size() == 1 && trial->graph.nodes[0].op == tosa::op::clamp;
+}
 
 bool computes_quantised(const Graph& graph, const Node& node) {
   return find_aten(node.op).rule->has_integer_form &&

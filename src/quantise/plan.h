@@ -68,8 +68,8 @@ struct QuantisationPlan {
   std::vector<char> quantised;  // becomes integers
   std::vector<char> wide;       // of 16 bits, symmetric; else of 8, affine
   std::vector<char> may_widen;  // where the samples ask for it
-  std::vector<char> hidden;     // its own range does not count: a single reader clamps it anyway, or keeps a part
-  std::vector<ValueId> group;   // values of one group share one scale; the group is named after one of them
+  std::vector<char> hidden;    // its own range does not count: a single reader clamps it anyway, or only parts are read
+  std::vector<ValueId> group;  // values of one group share one scale; the group is named after one of them
   std::vector<std::pair<ValueId, ValueId>> chosen_from;  // (constant, the tensor of its elements): an embedding
   std::vector<PlannedWeight> weights;
   std::vector<tosa::Bounds> bounds;        // known without samples, which can only narrow them
@@ -89,6 +89,8 @@ Diagnostic already_quantised();
 
 // Has the call an integer form, and floats to have quantised values for?
 bool computes_quantised(const Graph& graph, const Node& node);
+// Does the call hold its input between bounds and nothing else?
+bool clamps(const Graph& graph, const Node& node);
 // Bounds of every value that follow from the operators.
 std::vector<tosa::Bounds> known_bounds(const Expanded& program);
 

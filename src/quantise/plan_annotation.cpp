@@ -64,7 +64,14 @@ std::string attributes(const Attrs& attrs) {
 class Annotation {
  public:
   Annotation(const QuantisationPlan& plan, const Expanded& program, const Graph& normal, const Graph& exported)
-      : plan_(plan), graph_(program.graph), inner_(program.inner), certain_(program.certain) {
+      : plan_(plan),
+        graph_(program.graph),
+        inner_(program.inner),
+        certain_(program.certain),
+        clamped_(program.graph.values.size()) {
+    for (const Node& node : graph_.nodes)
+      if (!node.inputs.empty() && node.inputs[0] != no_value && plan.hidden[node.inputs[0]])
+        clamped_[node.inputs[0]] = clamps(graph_, node);
     for (const Node& node : normal.nodes) whole_.insert(key(node));
     for (const ScaledGroup& scaled : scaled_groups(program.graph, plan)) scaled_.emplace(scaled.group, scaled);
     for (ValueId v = 0; v < exported.values.size(); ++v)
@@ -153,7 +160,7 @@ class Annotation {
         values_ += fmt::format(", \"content\": \"{:02x}\"", fmt::join(content(value.constant), ""));
     } else if (floats && plan_.quantised[v]) {
       values_ += fmt::format(", \"codes\": \"{}\", \"group\": {}, \"held\": {}", plan_.wide[v] ? "i16" : "i8",
-                             plan_.group[v], plan_.hidden[v] != 0);
+                             plan_.group[v], clamped_[v] != 0);
       if (const auto it = scaled_.find(plan_.group[v]); it != scaled_.end())
         values_ += fmt::format(", \"scaled\": [{}, {}]", it->second.of, number(it->second.by));
       if (const auto it = certain_.find(v); it != certain_.end()) {
@@ -178,6 +185,7 @@ class Annotation {
   std::set<Key> whole_;                               // calls as they stood before composites were decomposed
   std::map<const std::byte*, std::string> exported_;  // constants of the program by where their content lies
   std::map<ValueId, ScaledGroup> scaled_;             // by group
+  std::vector<char> clamped_;                         // by a reader: PT2E's patterns are that, and no slices
   std::set<ValueId> told_;
   std::string values_;
 };

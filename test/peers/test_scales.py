@@ -300,6 +300,42 @@ def test_what_a_slice_leaves_out_does_not_count(part, tosaic, tool, tmp_path):
     built.check((samples[0],), tool, 30)
 
 
+@pytest.mark.parametrize("of", [lambda y: y, lambda y: torch.tanh(y) * y], ids=["linear", "product"])
+def test_what_two_slices_leave_out_does_not_count(of, tosaic, tool, tmp_path):
+    class Cropped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(4)
+            self.linear = nn.Linear(8, 16)
+            self.linear.weight.data[8:] *= 1e5
+
+        def forward(self, x):
+            y = of(self.linear(x))
+            return y[:, :3] + y[:, 4:7]
+
+    samples = torch.randn(9, 2, 8)
+    built = Built(Cropped(), [samples], tmp_path, tosaic)
+    built.check((samples[0],), tool, 30)
+
+
+def test_ends_that_an_inverse_stft_cuts_off_do_not_count(tosaic, tool, tmp_path):
+    class Inverse(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.frames = nn.ConvTranspose1d(8, 1, 64, stride=16, bias=False)
+            window = torch.hann_window(64) ** 2
+            envelope = nn.functional.conv_transpose1d(torch.ones(1, 1, 32), window[None, None], stride=16)
+            self.register_buffer("per_envelope", 1 / envelope.clamp_min(1e-8))
+
+        def forward(self, x):
+            return (self.frames(x) * self.per_envelope)[..., 32:-32]
+
+    samples = torch.randn(9, 1, 8, 32)
+    built = Built(Inverse(), [samples], tmp_path, tosaic)
+    built.check((samples[0],), tool, 30)
+
+
 class Masked(nn.Module):
     """Attention scores next to a sink that no mask covers, as in gpt-oss."""
 

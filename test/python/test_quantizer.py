@@ -164,6 +164,25 @@ def test_scaled_values_are_kept():
     assert given.args[1] == pytest.approx(read.args[1] * scaled.args[1], rel=1e-6) and given.args[2] == read.args[2]
 
 
+class Cropped(nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.layer, self.parts = nn.Linear(8, 12), parts
+
+    def forward(self, x):
+        y = self.layer(x)
+        return sum(y[..., 4 * i:4 * i + 4] for i in range(self.parts))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("quantizer", [TOSAQuantizer("tosa-int"), EthosUQuantizer("ethos-u55-128")], ids=["tosa", "arm"])
+def test_slices_of_a_layer_leave_it_quantised(parts, quantizer):
+    model, samples = made(lambda: Cropped(parts), ROWS)
+    artifact = tosaic.compile(through(model, samples, quantizer.set_global(INT8)), target="tosa-int")
+    assert outside(artifact) == [] and artifact.summary.delegates == 1
+    assert snr(model(*samples[0]), artifact.run(*samples[0])) > 30
+
+
 @pytest.mark.parametrize("name", ["digits", "keyword_spotting"])
 def test_same_integers_of_real_models(name):
     exported = torch.export.load(MODELS / f"{name}.pt2")
