@@ -51,8 +51,9 @@ struct Request {
   // What is made may look into the model's file or memory, as who compiles writes it at once. Else it is a copy:
   // whoever has the result may change the model.
   bool written_at_once = false;
-  bool several_methods = false;              // it is about one of them
-  std::set<std::string> shared_states = {};  // that others of them keep, too
+  bool several_methods = false;                     // it is about one of them
+  std::set<std::string> shared_states = {};         // that others of them keep, too
+  std::shared_ptr<const NormRounds> norms_as = {};  // as in QuantiseOptions
 
   static Request question() { return {.pack = false, .invent_samples = true}; }
 };

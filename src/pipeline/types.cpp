@@ -109,6 +109,7 @@ Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateCon
   if (!c.options.in_integers() || seen.program.by_pt2e || !computes_floats(graph)) return seen;
   QuantiseOptions how = how_to_quantise(c.options, *c.exported);
   how.shares_weights |= c.request.several_methods;
+  how.norms_as = c.request.norms_as;
   how.rewrite = c.rewrites("quantise");
   how.rewrite("widen_half_precision", graph, widen_half_precision);
   Elsewhere others;
@@ -164,22 +165,30 @@ Result<std::optional<Calibration>> calibrate_over_sizes(const Graph& varying, co
     all.push_back({largest, {}});
   }
   say_uniform(varying, samples, hears_of_samples(c));
-  StateContents contents;
   std::vector<Observed> seen;
-  for (const auto& [sizes, its] : all) {
-    Context at = at_one_size(c, varying, !seen.empty());
-    at.given = [&its = its](const Graph&) -> Result<Samples> { return its; };
-    at.request.stored_samples = !c.given;
-    TOSAIC_TRY(Graph program, specialise(varying, sizes));
-    auto one = observe_program(std::move(program), nullptr, contents, at);
-    if (!one.ok() && one.error().code == "calibrate.not-a-number" && all.size() > 1)
-      one.error().notes.emplace_back("counted among the samples of its sizes");
-    if (!one.ok()) return std::move(one.error());
-    seen.push_back(*std::move(one));
-  }
   std::vector<Calibration*> calibrations;
-  for (Observed& one : seen)
-    if (one.calibration) calibrations.push_back(&*one.calibration);
+  const auto observe = [&](std::shared_ptr<const NormRounds> norms) -> Status {
+    seen.clear();
+    calibrations.clear();
+    StateContents contents;
+    for (const auto& [sizes, its] : all) {
+      Context at = at_one_size(c, varying, norms || !seen.empty());
+      at.given = [&its = its](const Graph&) -> Result<Samples> { return its; };
+      at.request.stored_samples = !c.given;
+      at.request.norms_as = norms;
+      TOSAIC_TRY(Graph program, specialise(varying, sizes));
+      auto one = observe_program(std::move(program), nullptr, contents, at);
+      if (!one.ok() && one.error().code == "calibrate.not-a-number" && all.size() > 1)
+        one.error().notes.emplace_back("counted among the samples of its sizes");
+      if (!one.ok()) return std::move(one.error());
+      seen.push_back(*std::move(one));
+    }
+    for (Observed& one : seen)
+      if (one.calibration) calibrations.push_back(&*one.calibration);
+    return {};
+  };
+  TOSAIC_CHECK(observe(nullptr));
+  if (auto norms = norms_of_all_sizes(calibrations)) TOSAIC_CHECK(observe(std::move(norms)));
   if (calibrations.empty()) return std::optional<Calibration>();
   TOSAIC_CHECK(share_ranges(calibrations));
   return std::optional<Calibration>(std::move(*calibrations[0]));

@@ -28,6 +28,10 @@ struct RowScaling {
   bool only_parts() const { return !ends.empty(); }
 };
 
+struct NormRounds {
+  std::vector<RowScaling> rounds;
+};
+
 // A program whose composites are expanded, as it is quantised: what becomes integers, of which width and range.
 struct Calibrated {
   Graph graph;

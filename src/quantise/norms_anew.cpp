@@ -30,4 +30,17 @@ RowScaling write_norms_anew(Graph& graph, std::vector<RowNorm> norms, const Cali
   return {std::move(norms), {}, std::move(largest), seen.plan.wide, std::move(of_scaled)};
 }
 
+void write_norms_as(const std::vector<RowScaling>& rounds, Graph& graph, std::vector<char>& inner,
+                    CertainRanges& certain, ScaledRows& scaled, const QuantiseOptions& options) {
+  std::set<ValueId> refused;
+  for (const RowScaling& round : rounds)
+    if (!round.only_parts()) {
+      scale_rows(graph, round.norms, round.largest, round.wide, inner, certain, scaled);
+      std::vector<Ends> of_scaled = round.of_scaled;
+      hold_scaled_in_parts(graph, scaled, options, inner, certain, of_scaled);
+    } else {
+      hold_in_parts(graph, round.norms, round.ends, inner, certain, refused);
+    }
+}
+
 }  // namespace tosaic

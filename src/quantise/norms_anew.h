@@ -13,4 +13,8 @@ RowScaling write_norms_anew(Graph& graph, std::vector<RowNorm> norms, const Cali
                             std::vector<char>& inner, CertainRanges& certain, ScaledRows& scaled,
                             std::set<ValueId>& refused, const QuantiseOptions& options);
 
+// The same as was done at other sizes of the program, in order.
+void write_norms_as(const std::vector<RowScaling>& rounds, Graph& graph, std::vector<char>& inner,
+                    CertainRanges& certain, ScaledRows& scaled, const QuantiseOptions& options);
+
 }  // namespace tosaic

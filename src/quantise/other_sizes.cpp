@@ -6,7 +6,7 @@
 
 #include "quantise/calibration.h"
 #include "quantise/large_pools.h"
-#include "quantise/norms_in_parts.h"
+#include "quantise/norms_anew.h"
 #include "quantise/sums_of_shares.h"
 
 namespace tosaic {
@@ -52,7 +52,30 @@ Status has_no_bodies(const Graph& graph) {
   return {};
 }
 
+// The larger of what two sizes say, where they say it of the same round.
+void include(RowScaling& round, const RowScaling& other) {
+  if (round.largest.size() != other.largest.size() || round.norms.size() != other.norms.size()) return;
+  for (std::size_t v = 0; v < round.largest.size(); ++v) {
+    round.largest[v] = std::max(round.largest[v], other.largest[v]);
+    round.wide[v] = static_cast<char>(round.wide[v] | other.wide[v]);
+  }
+  for (std::size_t i = 0; i < round.ends.size() && i < other.ends.size(); ++i)
+    if (!other.ends[i].empty() && (round.ends[i].empty() || other.ends[i].at.back() > round.ends[i].at.back()))
+      round.ends[i] = other.ends[i];
+}
+
 }  // namespace
+
+std::shared_ptr<const NormRounds> norms_of_all_sizes(std::span<Calibration* const> at_sizes) {
+  if (at_sizes.size() < 2) return nullptr;
+  const auto rounds_of = [](Calibration* c) -> const std::vector<RowScaling>& { return c->impl().found.rounds; };
+  Calibration* most = *std::ranges::max_element(at_sizes, {}, [&](Calibration* c) { return rounds_of(c).size(); });
+  if (rounds_of(most).empty()) return nullptr;
+  auto all = std::make_shared<NormRounds>(NormRounds{rounds_of(most)});
+  for (Calibration* other : at_sizes)
+    for (std::size_t r = 0; r < rounds_of(other).size(); ++r) include(all->rounds[r], rounds_of(other)[r]);
+  return all;
+}
 
 Status share_ranges(std::span<Calibration* const> at_sizes) {
   if (at_sizes.size() < 2) return {};
@@ -65,6 +88,12 @@ Status share_ranges(std::span<Calibration* const> at_sizes) {
     QuantisationPlan theirs = more.found.plan;
     for (ValueId v = 0; v < theirs.wide.size(); ++v)  // what samples of any size want in 16 bits has them at all
       theirs.wide[v] = first.found.plan.wide[v] = static_cast<char>(theirs.wide[v] | first.found.plan.wide[v]);
+    // What constants are made of (positions, masks) may grow with the sizes.
+    for (ValueId v = 0; v < theirs.bounds.size(); ++v) {
+      tosa::Bounds& known = first.found.plan.bounds[v];
+      known = {std::min(known.lowest, theirs.bounds[v].lowest), std::max(known.highest, theirs.bounds[v].highest)};
+      theirs.bounds[v] = known;
+    }
     if (first.found.plan != theirs) return another_program(more.found.graph, more.found.graph.name, nullptr);
     for (ValueId v = 0; v < first.found.ranges.size(); ++v) first.found.ranges[v].include(more.found.ranges[v]);
     for (const auto& [v, range] : more.found.narrow) first.found.narrow[v].include(range);
@@ -94,15 +123,7 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   average_with_ranges(graph, inner, as_known);
   hold_sums_of_shares(graph, inner, certain, as_known);
   ScaledRows scaled;
-  std::set<ValueId> refused;
-  for (const RowScaling& round : known.rounds)
-    if (!round.only_parts()) {
-      scale_rows(graph, round.norms, round.largest, round.wide, inner, certain, scaled);
-      std::vector<Ends> of_scaled = round.of_scaled;
-      hold_scaled_in_parts(graph, scaled, options, inner, certain, of_scaled);
-    } else {
-      hold_in_parts(graph, round.norms, round.ends, inner, certain, refused);
-    }
+  write_norms_as(known.rounds, graph, inner, certain, scaled, options);
   linear_forms(graph, inner);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
   Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,

@@ -216,6 +216,33 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, Know
   }
 }
 
+// Calibrates once, with norms written as at all sizes of the program.
+Result<Calibrated> calibrated_by_known_rows(Graph graph, std::vector<char> inner, KnownInside inside,
+                                            const std::vector<std::vector<Tensor>>& samples,
+                                            const QuantiseOptions& options, const Sink& sink) {
+  const auto first_scaled = static_cast<ValueId>(graph.values.size());
+  Decider decider(options, first_scaled, sink);
+  if (!options.request.empty()) {  // decisions name what there was before
+    Expanded before{graph, inner, inside.bounds, inside.certain};
+    linear_forms(before.graph, before.inner);
+    TOSAIC_CHECK(decider.about(before));
+  }
+  ScaledRows scaled;
+  options.rewrite("write_norms_anew", graph, [&](Graph& norms_of) {
+    write_norms_as(options.norms_as->rounds, norms_of, inner, inside.certain, scaled, options);
+  });
+  RowSizes rows(find_row_norms(graph));
+  Expanded program{std::move(graph), std::move(inner), std::move(inside.bounds), std::move(inside.certain)};
+  options.rewrite("linear_forms", program.graph, linear_forms, program.inner);
+  TOSAIC_TRY(const Decisions decisions, decider.about(program));
+  TOSAIC_TRY(Calibrated found, calibrated_on(samples, std::move(program), decisions, {}, rows, options, sink));
+  found.first_scaled = first_scaled;
+  for (auto [mean, of] : scaled.means) found.ranges[mean].include(found.ranges[of]);
+  found.rounds = options.norms_as->rounds;
+  found.varying = options.varying;
+  return found;
+}
+
 // Groups whose ranges need no room for values larger than the samples'.
 std::vector<char> exact_groups(const Calibrated& c, const QuantiseOptions& options) {
   std::vector<char> exact(c.graph.values.size(), options.scheme != Scheme::int16x8);
@@ -284,8 +311,8 @@ Result<Calibration> calibrate(Graph program, const std::vector<std::vector<Tenso
   rewrite("average_with_ranges", graph, average_with_ranges, inner, options);
   rewrite("hold_sums_of_shares", graph, hold_sums_of_shares, inner, certain, options);
   KnownInside known{std::move(bounds), std::move(certain)};
-  TOSAIC_TRY(Calibrated found,
-             calibrated_by_rows(std::move(graph), std::move(inner), std::move(known), samples, options, sink));
+  TOSAIC_TRY(Calibrated found, (options.norms_as ? calibrated_by_known_rows : calibrated_by_rows)(
+                                   std::move(graph), std::move(inner), std::move(known), samples, options, sink));
   std::vector<char> exact = exact_groups(found, options);
   found.rounded = round_weights(found.graph, std::exchange(found.rows, {}), to_nearest, options.threads);
   found.shifts = find_bias_shifts(found.graph, found.plan, found.means, as_rounded(found.rounded), options.threads);

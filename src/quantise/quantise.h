@@ -28,6 +28,8 @@ enum class Observer : std::uint8_t { histogram, minmax };  // histogram: the ran
 // by_width: least squares for weights of four bits, where they gain most.
 enum class Rounding : std::uint8_t { by_width, nearest, least_squares };
 
+struct NormRounds;  // how norms were written anew (calibration.h)
+
 struct QuantiseOptions {
   Scheme scheme = Scheme::int8;
   Observer observer = Observer::histogram;
@@ -49,7 +51,8 @@ struct QuantiseOptions {
   std::vector<ExportedNode> exported;    // the nodes that its overrides name
   std::optional<tosa::Spec> spec;        // each decision is tried on it; none: they are not tried
   std::map<std::string, Shape> varying;  // of a program that is one at all of its sizes: its tensors, by their names
-  Rewrites rewrite = {};                 // how its rewrites are applied
+  std::shared_ptr<const NormRounds> norms_as = {};  // as at all of its sizes; null: as the samples of this one say
+  Rewrites rewrite = {};                            // how its rewrites are applied
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress;  // samples calibrated
   std::function<bool()> cancelled;                                    // asked before each sample: compile.cancelled
@@ -80,8 +83,11 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
                               const QuantiseOptions& options, const Sink& sink, StateContents& contents);
 // A state that several of them keep has one range in all: what any of them saw of it.
 void share_state_ranges(std::span<Calibration* const> methods);
-// One program, calibrated at each of the sizes that its samples have: a tensor has one range at all of them. Error
-// calibrate.sizes: at one of them it is another program.
+// One program, calibrated at each of the sizes that its samples have, may have norms that were written anew for rows as
+// large as those of one size. Then this is how to write them for the rows of all sizes, to calibrate once more; null:
+// there are none.
+std::shared_ptr<const NormRounds> norms_of_all_sizes(std::span<Calibration* const> at_sizes);
+// A tensor has one range at all of the sizes. Error calibrate.sizes: at one of them it is another program.
 Status share_ranges(std::span<Calibration* const> at_sizes);
 // The program (as `calibrate` takes it) at sizes that no sample has, with the plan and the ranges of one that was
 // calibrated. The same error.

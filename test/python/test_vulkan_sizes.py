@@ -169,6 +169,38 @@ def test_integers_are_those_of_the_program_of_each_size(name, quantize, tmp_path
             assert torch.equal(a, b)
 
 
+class Positions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.positions = nn.Parameter(torch.randn(40, 8))
+
+    def forward(self, x):
+        return torch.tanh(x + self.positions[:x.shape[1]])
+
+
+ENCODER = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+
+
+@pytest.mark.parametrize("make", [lambda: ENCODER, Positions], ids=["norms", "positions"])
+@pytest.mark.parametrize("quantize, enough", [("int8", 25), ("int16x8", 45)])
+def test_samples_of_several_sizes(make, quantize, enough):
+    """Norms are written for rows as large as those of any size, and constants have their bounds at any of them."""
+    torch.manual_seed(0)
+    module = make().eval()
+    program = torch.export.export(module, (torch.randn(2, 9, 8),), dynamic_shapes=({1: Dim("t", min=2, max=40)},))
+    # Rows of the longest ones are twice those of the shortest, and of what is run.
+    samples = [(torch.randn(2, t, 8) * (1 + t / 10),) for t in (6, 9, 16) for _ in range(6)]
+    [name] = program.graph_signature.user_inputs
+    how = {"quantize": quantize, "calibration": samples}
+    session = tosaic.compile(program, target="vulkan", **how).session()
+    for t in (6, 16, 12):
+        x = torch.randn(2, t, 8)
+        wanted, ours = module(x), session.run(x)
+        assert 10 * torch.log10(wanted.square().sum() / (wanted - ours).square().sum()) > enough
+        fixed = tosaic.compile(program, target="tosa-int", tosa_spec="TOSA-1.0+INT+int16+int4", sizes=[f"{name}.1={t}"], **how)
+        assert fixed.summary.delegates == 1 and torch.equal(fixed.run(x), ours)
+
+
 @pytest.mark.parametrize("weights", ["int4", "int8"])
 def test_codes_of_rows_are_those_of_the_program_of_each_size(weights):
     """--quantize dynamic-int8: rows are quantised in one dispatch, and products multiply these, however many rows."""
