@@ -61,7 +61,7 @@ class Uploader {
       commands_.copy(staging_->handle(), made->handle(), {0, at, part});
       commands_.barrier(copy_writes, shader_reads);
       TOSAIC_CHECK(commands_.end());
-      TOSAIC_CHECK(device_->run(commands_.handle, commands_.fence));
+      TOSAIC_CHECK(device_->run(commands_.handle, commands_.fence, 0));
     }
     return made;
   }

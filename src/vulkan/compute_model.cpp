@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 
-#include "base/system/thread_pool.h"
 #include "ir/extent.h"
 #include "vulkan/call.h"
 #include "vulkan/compute_constants.h"
+#include "vulkan/compute_readback.h"
 #include "vulkan/compute_tiers.h"
 #include "vulkan/self_test.h"
 
@@ -26,23 +25,6 @@ constexpr double spin_seconds = 5e-3;
 
 bool overlap(const Range& a, const Range& b) {
   return a.arena == b.arena && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-}
-
-// Between the host's memory and a GPU's: one core alone copies more slowly than the bus does.
-void copy_memory(void* to, const void* from, std::size_t bytes) {
-  constexpr std::size_t share = 1 << 20;
-  constexpr int threads = 4;
-  const auto part = [&](std::int64_t i, int) {
-    const std::size_t begin = static_cast<std::size_t>(i) * share;
-    std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
-                std::min(share, bytes - begin));
-  };
-  const auto parts = static_cast<std::int64_t>((bytes + share - 1) / share);
-  if (parts <= 1) {
-    if (bytes) std::memcpy(to, from, bytes);
-  } else {
-    ThreadPool::shared(threads).run(parts, part);
-  }
 }
 
 // Whether a dispatch has to wait for one of those since the last barrier.
@@ -113,7 +95,8 @@ struct ComputeModel::Session {
 
   Shared& shared;
   std::shared_ptr<Device> device;
-  std::unique_ptr<DeviceBuffer> activations, io, upload, readback;  // the last two where the host does not see io
+  std::unique_ptr<DeviceBuffer> activations, io, upload;
+  std::optional<Readback> readback;  // this and `upload` where the host does not see io
   Commands commands;
   DescriptorSets sets;  // by dispatch
   VkQueryPool timestamps = VK_NULL_HANDLE;
@@ -137,7 +120,7 @@ struct ComputeModel::Session {
     TOSAIC_TRY(activations, DeviceBuffer::make(device, with_room_for_views(tier.activation_bytes), Placement::device));
     TOSAIC_TRY(io, DeviceBuffer::make(device, with_room_for_views(shared.program.io_bytes), Placement::shared));
     if (!io->mapped()) { TOSAIC_TRY(upload, DeviceBuffer::make(device, io->bytes(), Placement::upload)); }
-    if (!io->cached()) { TOSAIC_TRY(readback, DeviceBuffer::make(device, io->bytes(), Placement::readback)); }
+    if (!io->cached()) TOSAIC_CHECK(readback.emplace(device).make(io->bytes()));
     TOSAIC_CHECK(commands.make());
     TOSAIC_CHECK(make_descriptors());
     TOSAIC_CHECK(make_timestamps());
@@ -257,17 +240,24 @@ struct ComputeModel::Session {
     }
   }
 
-  void record_outputs() const {
-    if (readback) {
-      commands.barrier(shader_writes, copy_reads);
-      const auto& outputs = shared.program.outputs;
-      for (std::size_t i = 0; i < outputs.size(); ++i)
-        if (output_bytes[i] && !stays(i))
-          commands.copy(io->handle(), readback->handle(), {outputs[i].offset, outputs[i].offset, output_bytes[i]});
-      commands.barrier(copy_writes, host_reads);
-    } else {
+  void record_outputs() {
+    if (!readback) {
       commands.barrier(shader_writes, host_reads);
+      return;
     }
+    std::vector<ReadPlace> places;
+    for (std::size_t i = 0; i < output_bytes.size(); ++i)
+      places.push_back({shared.program.outputs[i].offset, stays(i) ? 0 : output_bytes[i]});
+    readback->record(commands, io->handle(), places);
+  }
+
+  Status run(std::span<void* const> out) {
+    const double spins = device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 0 : spin_seconds;
+    if (readback) return readback->run(commands, out, spins);
+    TOSAIC_CHECK(device->run(commands.handle, commands.fence, spins));
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (!stays(i)) copy_memory(out[i], io->mapped() + shared.program.outputs[i].offset, output_bytes[i]);
+    return {};
   }
 
   // Where a lost device was: with a time stamp behind each dispatch, that of the first one that did not come to its
@@ -413,18 +403,18 @@ Status ComputeModel::fetch(std::size_t output, std::span<std::byte> to) {
     copy.copy(s.io->handle(), s.readback->handle(), {offset, offset, to.size()});
     copy.barrier(copy_writes, host_reads);
     TOSAIC_CHECK(s.device->noticed(copy.end()));
-    TOSAIC_CHECK(s.device->run(copy.handle, copy.fence));
+    TOSAIC_CHECK(s.device->run(copy.handle, copy.fence, 0));
   }
-  copy_memory(to.data(), (s.readback ? *s.readback : *s.io).mapped() + offset, to.size());
+  copy_memory(to.data(), (s.readback ? s.readback->mapped() : s.io->mapped()) + offset, to.size());
   return {};
 }
 
 Status ComputeModel::run(std::span<const void* const> in, std::span<void* const> out, const Staying& staying) {
   Session& s = *session_;
-  const auto &to = inputs(), &from = outputs();
-  if (in.size() != to.size() || out.size() != from.size())
+  const auto& to = inputs();
+  if (in.size() != to.size() || out.size() != outputs().size())
     return error("run.input-count", fmt::format("{} inputs and {} outputs are given, the model has {} and {}",
-                                                in.size(), out.size(), to.size(), from.size()));
+                                                in.size(), out.size(), to.size(), outputs().size()));
   for (std::size_t i = 0; i < in.size(); ++i)  // shaders would write nothing there, and read something
     if (s.rows[i] > 0) {
       const auto* indices = static_cast<const std::int32_t*>(in[i]);
@@ -446,13 +436,9 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
   for (std::size_t i = 0; i < in.size(); ++i)
     if (!s.origin(i)) copy_memory(write + to[i].offset, in[i], s.input_bytes[i]);
   s.whole = false;
-  const bool is_cpu = s.device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  if (Status ran = s.device->run(s.commands.handle, s.commands.fence, is_cpu ? 0 : spin_seconds); !ran.ok())
+  if (Status ran = s.run(out); !ran.ok())
     return ran.error().code == "vulkan.lost" ? s.where(std::move(ran).error()) : std::move(ran).error();
   s.whole = true;
-  const std::byte* const read = (s.readback ? *s.readback : *s.io).mapped();
-  for (std::size_t i = 0; i < out.size(); ++i)
-    if (!s.stays(i)) copy_memory(out[i], read + from[i].offset, s.output_bytes[i]);
   s.clock_is_read = false;
   return s.timed ? s.device->noticed(s.read_clock()) : Status();
 }

@@ -260,18 +260,25 @@ Result<std::shared_ptr<Memory>> Device::transient(VkDeviceSize bytes, std::uint3
   return made;
 }
 
-Status Device::run(VkCommandBuffer commands, VkFence fence) { return run(commands, fence, 0); }
-
 Status Device::run(VkCommandBuffer commands, VkFence fence, double spin_seconds) {
+  TOSAIC_CHECK(submit(commands, fence));
+  return wait(fence, spin_seconds);
+}
+
+Status Device::submit(VkCommandBuffer commands, VkFence fence) {
   VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   submit.commandBufferCount = 1;
   submit.pCommandBuffers = &commands;
   has_run_ = true;
-  auto status = called("vkQueueSubmit", [&] {
+  return noticed(called("vkQueueSubmit", [&] {
     const std::lock_guard lock(queue_guard_);
     return vk.vkQueueSubmit(queue_, 1, &submit, fence);
-  });
+  }));
+}
+
+Status Device::wait(VkFence fence, double spin_seconds) {
   using Clock = SteadyClock;
+  Status status;
   bool done = false;
   for (const auto begin = Clock::now();
        status.ok() && !done && std::chrono::duration<double>(Clock::now() - begin).count() < spin_seconds;)

@@ -79,10 +79,11 @@ class Device {
   // barrier with which each of them begins.
   Result<std::shared_ptr<Memory>> transient(VkDeviceSize bytes, std::uint32_t type_bits);
 
-  // Runs the commands and waits. Errors: vulkan.lost, vulkan.memory, vulkan.failed.
-  Status run(VkCommandBuffer commands, VkFence fence);
-  // The same; looks for `spin_seconds` whether it is done before it blocks: waking up takes longer than small models.
+  // Runs the commands and waits: looks for `spin_seconds` whether it is done before it blocks, as waking up takes
+  // longer than small models. Errors: vulkan.lost, vulkan.memory, vulkan.failed.
   Status run(VkCommandBuffer commands, VkFence fence, double spin_seconds);
+  Status submit(VkCommandBuffer commands, VkFence fence);
+  Status wait(VkFence fence, double spin_seconds);  // for what was submitted with it
 
   void forget();  // it was lost: the next open() makes a new one
   // What came of calls, as it is; a loss may show in any of them.

@@ -132,7 +132,7 @@ Status Model::Impl::upload_constants() {
   bool any = false;
   TOSAIC_CHECK(called_void("vkCmdCopyBuffer", [&] { any = resources->record_constants(commands); }));
   TOSAIC_CHECK(called("vkEndCommandBuffer", [&] { return vk.vkEndCommandBuffer(commands); }));
-  return any ? device->run(commands, fence) : Status();
+  return any ? device->run(commands, fence, 0) : Status();
 }
 
 Status Model::Impl::record() {
@@ -200,7 +200,7 @@ Status Model::run(std::span<const void* const> inputs, std::span<void* const> ou
   const std::lock_guard lock(m.running);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     std::memcpy(m.resources->mapped(m.file.inputs[i].resource), inputs[i], m.inputs[i].storage_bytes());
-  TOSAIC_CHECK(m.device->run(m.commands, m.fence));
+  TOSAIC_CHECK(m.device->run(m.commands, m.fence, 0));
   for (std::size_t i = 0; i < outputs.size(); ++i)
     std::memcpy(outputs[i], m.resources->mapped(m.file.outputs[i].resource), m.outputs[i].storage_bytes());
   TOSAIC_TRY(m.seconds, m.device->noticed(m.measured()));

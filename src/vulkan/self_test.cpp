@@ -366,7 +366,7 @@ class Test {
     commands.copy(scratch->handle(), host_->handle(), {0, 0, size});
     commands.barrier(copy_writes, host_reads);
     TOSAIC_CHECK(commands.end());
-    return device_->run(commands.handle, commands.fence);
+    return device_->run(commands.handle, commands.fence, 0);
   }
 
   // On all cores: each case's own. Those that take too long are marked.

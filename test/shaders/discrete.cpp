@@ -137,6 +137,41 @@ TEST_F(Discrete, ConstantsAreStagedInPieces) {
   }
 }
 
+// What is large comes in parts: of each the host knows when it is there, or it waits for all of them.
+TEST_F(Discrete, LargeResultsAreCopiedAsTheyCome) {
+  using Copies = std::vector<DiscreteDevice::Copy>;
+  Net net(9);
+  const ValueId x = net.input(DType::f32, {3, 200, 301}, -1, 1), y = net.input(DType::f32, {77}, -1, 1);
+  net.output(net.node("negate", {x, net.zero(DType::f32), net.zero(DType::f32)}));
+  net.output(net.node("negate", {y, net.zero(DType::f32), net.zero(DType::f32)}));
+  open(true);
+  const std::uint64_t all = 3 * 200 * 301 * 4 + 77 * 4, part = all / 4;
+  EXPECT_EQ(copies_of_run(gpu, net), (Copies{{both, cached, part},
+                                             {both, cached, part},
+                                             {both, cached, part},
+                                             {both, cached, part - 77 * 4},
+                                             {both, cached, 77 * 4}}));
+  const auto expect_result = [&] { expect_on_device(net, {}, "parts"); };
+  expect_result();
+  // The host looks for a while, and then waits for the fence.
+  made->vk.vkGetEventStatus = [](VkDevice, VkEvent) { return VK_EVENT_RESET; };
+  gpu.waits = 0;
+  expect_result();
+  EXPECT_GT(gpu.waits, 0);
+  // The first part comes, and others do not.
+  made->vk.vkGetEventStatus = [](VkDevice d, VkEvent event) {
+    static int looks = 0;
+    return looks++ < 4 ? gpu.real.vkGetEventStatus(d, event) : VK_EVENT_RESET;
+  };
+  expect_result();
+  // A device without events.
+  made->vk.vkCreateEvent = [](VkDevice, const VkEventCreateInfo*, const VkAllocationCallbacks*, VkEvent*) {
+    return VK_ERROR_FEATURE_NOT_PRESENT;
+  };
+  EXPECT_EQ(copies_of_run(gpu, net).size(), 2u);
+  expect_result();
+}
+
 // 256 MiB on many GPUs, and other programs have some of it.
 TEST_F(Discrete, MemoryThatBothSeeMayBeFull) {
   open(true);

@@ -105,7 +105,7 @@ class Glsl : public testing::Test {
     commands.dispatch(made, sets[0], dispatch);
     commands.barrier(vulkan::shader_writes, vulkan::host_reads);
     TOSAIC_CHECK(commands.end());
-    TOSAIC_CHECK(device->run(commands.handle, commands.fence));
+    TOSAIC_CHECK(device->run(commands.handle, commands.fence, 0));
     return Bytes::copy(buffers.back()->mapped(), bytes);
   }
 
