@@ -11,6 +11,7 @@
 #include "shaders/matrix_tile.h"
 #include "shaders/matrix_zero_points.h"
 #include "shaders/product.h"
+#include "shaders/split_depth.h"
 #include "shaders/strided_operand.h"
 #include "shaders/tile_accumulators.h"
 
@@ -369,14 +370,24 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t columns = weights.columns, depth = weights.vectors(), unit = weights.unit;
   const ProductSize size{weights.groups.count, most(rows), columns, depth_in_halves(view, depth * unit)};
-  const MatrixTile tile = of_type(view, size.batches == 1 ? matrix_tile_for(size) : matrix_tile_for_batches(size));
+  const auto [of_halves, parts] = size.batches == 1 ? divided_matrices(size, can_split_depth(view))
+                                                    : DividedMatrices{matrix_tile_for_batches(size), 1};
+  const MatrixTile tile = of_type(view, of_halves);
   const Dim across = tiles_along(columns, tile.columns), tiles_of_each = across * tiles_along(rows, tile.rows),
             tiles = tiles_of_each * size.batches;
-  const std::int64_t needed = tiles_along(depth * unit, tile.depth * tile.split).value(),
-                     steps = (needed + tile.ahead - 1) / tile.ahead * tile.ahead;
-  Kernel s(work, std::string(node.op.base()), Groups{tiles, tile.invocations()});
+  const std::int64_t needed = tiles_along(depth * unit, tile.depth * tile.split * parts).value(),
+                     steps = (needed + tile.ahead - 1) / tile.ahead * tile.ahead;  // of a part
+  const SplitDepth split{parts, most(rows), columns, is_int8(view) ? DType::i32 : DType::f32};
+  const bool splits = parts > 1;
+  Kernel s(work, std::string(node.op.base()), Groups{tiles * parts, tile.invocations()});
   MatrixProduct product(s, tile, weights.by_columns);
-  Value all_rows = s.param(rows), group = s.group();
+  Value all_rows = s.param(rows), group = s.group(), part = s.integer(0);
+  if (splits) {  // There may be more groups than tiles and parts: those have no rows.
+    const Value all_tiles = s.param(tiles), number = group / all_tiles, exists = number < parts;
+    part = s.select(exists, number, part);
+    group = group % all_tiles;
+    all_rows = s.select(exists, all_rows, s.integer(0));
+  }
   const ConvolvedGroup own_group(s, weights.groups, tiles_of_each, group, all_rows);
   Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 3), weights.channels, form_of(view));
   auto pixels_apart = own_group.bind(left, view, unit);
@@ -396,16 +407,29 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
               right,       all_depth,
               all_columns, all_depth * unit,
               right_begin, weights.pitch(s, right, all_columns)};
-  const bool even = depth * unit == steps * tile.depth * tile.split;
+  const bool even = depth * unit == parts * steps * tile.depth * tile.split;
   sides.even_rows = even && plain && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
-  Sink sink(s, end, &view, columns % 4 == 0, own_group.column(first_column), all_rows, own_group.column(all_columns),
-            s.integer(0), own_group.columns_apart(all_columns));
-  sink.prepare(tile.columns, tile.invocations());
-  if (is_int8(view)) product.begin_with(own_group.first_sums(weights.begin(s, view)), first_column, all_columns);
-  product.sum(sides, s.integer(0), s.param(steps), first_column);
+  Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, own_group.column(first_column), all_rows,
+            own_group.column(all_columns), part * s.param(split.rows * split.columns),
+            own_group.columns_apart(all_columns));
+  if (splits)
+    sink.store_into(s.write_scratch(split.type, split.scratch()));
+  else
+    sink.prepare(tile.columns, tile.invocations());
+  if (is_int8(view)) {
+    FirstSums begin = own_group.first_sums(weights.begin(s, view));
+    if (splits) begin.factor = s.select(part == s.integer(0), begin.factor, s.integer(0));
+    product.begin_with(begin, first_column, all_columns);
+  }
+  const Value own = s.param(steps);
+  product.sum(sides, splits ? part * own : s.integer(0), own, first_column);
   product.give(sink, first_row);
-  return one(s);
+  if (!splits) return one(s);
+  if (!s.fits()) return std::nullopt;
+  MadeList made = made_of_parts(work, node, end, split);
+  if (made) made->insert(made->begin(), s.made());
+  return made;
 }
 
 MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& end) {

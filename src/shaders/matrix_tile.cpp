@@ -56,14 +56,44 @@ const MatrixTile& matrix_tile_for_batches(const ProductSize& size) {
   return *std::ranges::min_element(tiles, {}, [&](const MatrixTile& t) { return clocks(t, size); });
 }
 
-// Where depths are long, as measured on an H200: tiles of which two at once on each processor are all that there are.
-const MatrixTile& matrix_tile_for(const ProductSize& size) {
-  constexpr std::int64_t long_depth = 512, at_once = 2 * many_processors;
-  if (size.depth < long_depth || size.tiles(large[0].rows, large[0].columns) <= many_processors * 2 / 3)
-    return matrix_tile_for_batches(size);
+namespace {
+
+// The narrowest one that two at once on each processor are all of, where depths are long.
+const MatrixTile& large_tile(const ProductSize& size) {
+  constexpr std::int64_t at_once = 2 * many_processors;
   for (const MatrixTile& t : large)
     if (size.tiles(t.rows, t.columns) <= at_once) return t;
   return std::end(large)[-1];
+}
+
+// As measured on an H200: the widest tile of which there are enough, and one with two steps' factors on their way where
+// that makes no more steps.
+MatrixTile tile_of_one_batch(const ProductSize& size) {
+  constexpr struct {
+    const MatrixTile& tile;
+    std::int64_t enough;
+  } by_width[] = {{tiles[4], 97}, {tiles[3], 72}, {tiles[2], 80}, {tiles[1], 72}, {tiles[0], 0}};
+  constexpr std::int64_t long_depth = 512;
+  const auto found = std::ranges::find_if(
+      by_width, [&](const auto& w) { return size.tiles(w.tile.rows, w.tile.columns) >= w.enough; });
+  if (found == by_width && size.depth >= long_depth) return large_tile(size);
+  MatrixTile tile = found->tile;
+  const std::int64_t of_step = tile.depth * tile.split, steps = (size.depth + of_step - 1) / of_step;
+  if (tile.rows == 32 && steps % 2 == 0) tile.ahead = 2;
+  return tile;
+}
+
+}  // namespace
+
+DividedMatrices divided_matrices(const ProductSize& size, bool can_split) {
+  // So deep and so few that reading weights takes longer than adding up parts.
+  constexpr std::int64_t deep = 2048, few = 64, parts = 4;
+  MatrixTile tile = tiles[3];
+  if (can_split && size.depth >= deep && size.tiles(tile.rows, tile.columns) <= few) {
+    tile.ahead = 2;
+    return {tile, parts};
+  }
+  return {tile_of_one_batch(size), 1};
 }
 
 std::span<const MatrixTile> region_matrix_tiles() { return of_regions; }

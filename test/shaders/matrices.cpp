@@ -67,6 +67,18 @@ TEST(Matrices, LargeProducts) {
   }
 }
 
+// Parts of the depth, added up by a second dispatch.
+TEST(Matrices, DeepProductsOfFewRows) {
+  for (const auto& [in, out] : {std::pair<std::int64_t, std::int64_t>{2048, 64}, {2200, 44}}) {
+    Net net(2);
+    const ValueId x = net.input(DType::f16, {1, 1, 5, in}, -1, 1), w = net.constant(DType::f16, {out, 1, 1, in}, -1, 1),
+                  b = net.constant(DType::f16, {out}, -1, 1);
+    net.output(net.node("tanh", {net.conv2d(x, w, b)}));
+    expect_computed(net, {4e-2, 2e-3}, true);
+    EXPECT_EQ(compiled(net.graph, coopmat).tiers[0].dispatches.size(), 2u);
+  }
+}
+
 // Floats are multiplied so where they are kept in 16 bits, and only then.
 TEST(Matrices, OfFloatsOnlyWhereAskedFor) {
   const Net net = layer(9, 8, 24, 3, 1, DType::f32);
