@@ -38,6 +38,11 @@ ComputeFeatureChain::ComputeFeatureChain(VkPhysicalDevice device) {
     core_.pNext = &dots_;
     extensions_.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
   }
+  if (has(VK_EXT_HOST_QUERY_RESET_EXTENSION_NAME)) {
+    queries_.pNext = core_.pNext;
+    core_.pNext = &queries_;
+    extensions_.push_back(VK_EXT_HOST_QUERY_RESET_EXTENSION_NAME);
+  }
   vkGetPhysicalDeviceFeatures2(device, &core_);
   // Of all that the device has, only this. Accesses beyond a range do no harm with robustBufferAccess, which every
   // device has: what shaders of a payload do inside their loops is not checked.

@@ -34,6 +34,7 @@ class ComputeFeatureChain {
   const spirv::FloatControls& floats() const { return floats_; }  // that modules may ask for
   const void* head() const { return &core_; }                     // for VkDeviceCreateInfo::pNext
   const std::vector<const char*>& extensions() const { return extensions_; }
+  bool host_resets_queries() const { return queries_.hostQueryReset == VK_TRUE; }
 
  private:
   void find_properties(VkPhysicalDevice device, bool knows_sizes);
@@ -47,6 +48,7 @@ class ComputeFeatureChain {
   MatrixFeatures matrices_;
   VkPhysicalDeviceShaderIntegerDotProductFeatures dots_{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+  VkPhysicalDeviceHostQueryResetFeatures queries_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
   vulkan_program::DeviceTraits found_;
   spirv::FloatControls floats_;
   bool subgroups_are_fixed_ = false;

@@ -157,7 +157,7 @@ struct ComputeModel::Session {
     if (device->nanoseconds_per_tick() == 0) return {};
     VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
-    info.queryCount = static_cast<std::uint32_t>(shared.tier().dispatches.size()) + 2;
+    info.queryCount = stamps();
     TOSAIC_CHECK(called("vkCreateQueryPool",
                         [&] { return device->vk.vkCreateQueryPool(device->handle, &info, nullptr, &timestamps); }));
     undo.later([this] { device->vk.vkDestroyQueryPool(device->handle, timestamps, nullptr); });
@@ -183,14 +183,12 @@ struct ComputeModel::Session {
     recorded = false;
     TOSAIC_CHECK(commands.begin());
     TOSAIC_CHECK(called_void("recording a command buffer", [&] {
-      if (timestamps) {
-        const auto count = static_cast<std::uint32_t>(shared.tier().dispatches.size()) + 2;
-        device->vk.vkCmdResetQueryPool(commands.handle, timestamps, 0, count);
-      }
+      if (timestamps && !device->host_resets_queries())
+        device->vk.vkCmdResetQueryPool(commands.handle, timestamps, 0, stamps());
       record_inputs();
       stamp(0);
       record_dispatches();
-      stamp(static_cast<std::uint32_t>(shared.tier().dispatches.size()) + 1);
+      stamp(stamps() - 1);
       record_outputs();
     }));
     TOSAIC_CHECK(commands.end());
@@ -198,6 +196,7 @@ struct ComputeModel::Session {
     return {};
   }
 
+  std::uint32_t stamps() const { return static_cast<std::uint32_t>(shared.tier().dispatches.size()) + 2; }
   void stamp(std::uint32_t number) const {
     if (timestamps)
       device->vk.vkCmdWriteTimestamp(commands.handle, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps, number);
@@ -252,6 +251,9 @@ struct ComputeModel::Session {
   }
 
   Status run(std::span<void* const> out) {
+    // The device would take a few microseconds for that.
+    if (timestamps && device->host_resets_queries())
+      device->vk.vkResetQueryPoolEXT(device->handle, timestamps, 0, stamps());
     const double spins = device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 0 : spin_seconds;
     if (readback) return readback->run(commands, out, spins);
     TOSAIC_CHECK(device->run(commands.handle, commands.fence, spins));

@@ -195,7 +195,9 @@ Status Device::start_for_graphs(VkPhysicalDevice physical) {
 Status Device::start_for_compute(VkPhysicalDevice physical) {
   queue_family = compute_family(physical);
   const ComputeFeatureChain chain(physical);
-  return create(physical, chain.head(), chain.extensions());
+  TOSAIC_CHECK(create(physical, chain.head(), chain.extensions()));
+  host_resets_queries_ = chain.host_resets_queries() && vk.vkResetQueryPoolEXT;
+  return {};
 }
 
 Status Device::start(VkPhysicalDevice physical) {

@@ -69,6 +69,7 @@ class Device {
   const vulkan_program::DeviceTraits& traits() const { return info_.traits; }
   std::string driver() const { return "driver " + info_.driver_version; }
   double nanoseconds_per_tick() const { return nanoseconds_per_tick_; }  // 0: the queue has no timestamps
+  bool host_resets_queries() const { return host_resets_queries_; }      // of a device for shaders
 
   // Memory of one of the types in `type_bits` that has all of `needed` and, where there is one, all of `liked`.
   std::optional<std::uint32_t> memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags needed,
@@ -128,7 +129,7 @@ class Device {
   std::mutex queue_guard_;
   std::atomic<bool> has_run_ = false;
   double nanoseconds_per_tick_ = 0;
-  bool runs_shaders_ = false, has_addresses_ = false;
+  bool runs_shaders_ = false, has_addresses_ = false, host_resets_queries_ = false;
   std::weak_ptr<Memory> transient_;
   std::string cache_file_;  // empty: none
   std::size_t cached_bytes_ = 0;
