@@ -8,13 +8,22 @@ namespace tosaic::shaders {
 MadeList make_gather(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape& values = view.in(0).shape;
-  Kernel s(work, "gather", elements_of(view.out().shape));
-  const Value channels = s.param(values[2]), rows = s.param(values[1]), width = s.param(view.in(1).shape[1]);
+  // Four channels at a time where views of both show them so.
+  const bool quads = is_multiple(values[2], 4) && end.has_quads(work.graph, values[2]) &&
+                     (has_quads(view.in(0).dtype) || !reads_texels(work.tier));
+  const std::int64_t at_once = quads ? 4 : 1;
+  Kernel s(work, "gather", floor_div(elements_of(view.out().shape), at_once));
+  const Value channels = s.param(floor_div(values[2], at_once)), rows = s.param(values[1]),
+              width = s.param(view.in(1).shape[1]);
   const Value at = s.index() / channels;  // in the indices
   const Value asked = s.load(s.input(node.inputs[1]), at);
   const Value row = smallest(largest(asked, s.integer(0)), rows - 1);
   const Value read = (at / width * rows + row) * channels + s.index() % channels;
-  end.store(s, s.index(), s.load(s.input(node.inputs[0]), read));
+  const Buffer input = s.input(node.inputs[0], quads);
+  if (quads)
+    end.store_finished(s, s.index(), end.finished_quad(s, s.index(), s.load_quad(input, read)));
+  else
+    end.store(s, s.index(), s.load(input, read));
   return one(s);
 }
 

@@ -13,6 +13,7 @@
 #include "plan/uses.h"
 #include "plan/views.h"
 #include "shaders/kernels.h"
+#include "shaders/moved_rows.h"
 #include "shaders/quantised_weights.h"
 
 namespace tosaic::shaders {
@@ -236,6 +237,7 @@ Graph prepared(const Graph& graph) {
   std::optional<Graph> raised = raise_quantised(graph);
   Graph made = raised ? *std::move(raised) : graph;
   plan::raise_grouped_convolutions(made, [](const Graph&, const Node&) { return true; });
+  gather_moved_rows(made);
   widen_pixels(made);
   scale_channels(made);
   view_sums_first(made);
