@@ -17,7 +17,11 @@ struct Attention {
   std::vector<std::uint32_t> nodes;                // all that is computed, ascending
   ValueId score = no_value;                        // what `before_softmax` begins with
   std::optional<plan::Expression> before_softmax;  // scales and masks
-  double factor = 1;                               // by which queries and keys were multiplied before
+  // Where a mask leaves scores out, `before_softmax` has the row's least score, whose weight becomes zero: what weighs
+  // nothing does as well, and that one is not computed. Otherwise none.
+  ValueId least = no_value;
+  bool rows_may_be_empty = false;  // those whose scores are all -inf become zeros, and not NaN
+  double factor = 1;               // by which queries and keys were multiplied before
 };
 // The one whose scores node `scores` makes. `can`: nodes that are free and elementwise, with a shader.
 std::optional<Attention> attention_at(const plan::Uses& uses, const std::function<bool(std::uint32_t node)>& can,

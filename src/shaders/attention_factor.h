@@ -12,12 +12,13 @@ class AttentionFactor {
   struct Lines {
     std::uint32_t vectors, pitch, invocations;
   };
-  // Lines of `wide` elements, whole vectors, lie `apart` elements apart. `as`: f16 or int8, what they are.
-  AttentionFactor(Kernel& s, const StridedMatrices& strided, const Dim& apart, std::int64_t wide, Fetched::As as,
-                  const Lines& lines);
+  // Of that batch: lines of `wide` elements, whole vectors, lie `apart` elements apart. `as`: f16 or int8, what they
+  // are.
+  AttentionFactor(Kernel& s, const StridedMatrices& strided, Value batch, const Dim& apart, std::int64_t wide,
+                  Fetched::As as, const Lines& lines);
 
-  // `count` lines from line `first` of the batch on, of as many as there are; further ones are zeros.
-  void fetch(std::uint32_t count, Value batch, Value first, Value all);
+  // `count` lines from line `first` on, of as many as there are; further ones are zeros.
+  void fetch(std::uint32_t count, Value first, Value all);
   // As many, from vector `begin` of the memory on.
   void share(const Shared& memory, std::uint32_t count, std::uint32_t begin);
 
@@ -32,7 +33,7 @@ class AttentionFactor {
   Kernel& s_;
   const Lines lines_;
   Fetched fetched_;
-  Value begin_, batches_, apart_, width_;  // in vectors
+  Value begin_, apart_, width_;  // in vectors
 };
 
 }  // namespace tosaic::shaders

@@ -40,8 +40,10 @@ struct AttentionTile {
   constexpr std::uint32_t shared() const { return factors_at() + rows / 4; }
 };
 
-// The narrowest first.
+// The narrowest first; and one for so few that all of them are at work at once, as measured on an H200.
 constexpr AttentionTile tiles[] = {{32, 64, 32, 2}, {32, 32, 64, 2}, {32, 32, 96, 2}, {32, 32, 128, 2}};
+constexpr AttentionTile of_few = {32, 64, 64, 4};
+constexpr std::int64_t few = 132;
 
 constexpr bool fits(const AttentionTile& t) {
   const std::uint32_t side = matrix_side * t.across;
@@ -49,7 +51,7 @@ constexpr bool fits(const AttentionTile& t) {
          t.keys % side == 0 && t.width % side == 0 && t.keys / 8 % t.lanes() == 0 && t.lanes() % 4 == 0 &&
          t.shared() * 16 <= 32 * 1024 && t.invocations() <= 256;
 }
-static_assert(std::ranges::all_of(tiles, fits));
+static_assert(std::ranges::all_of(tiles, fits) && fits(of_few));
 
 class Online {
  public:
@@ -68,8 +70,8 @@ class Online {
     if (factor != 1) factor_ = s.real_param(factor);
   }
 
-  void read_queries(AttentionFactor& queries, Value batch, Value first, Value all) {
-    queries.fetch(tile_.rows, batch, first, all);
+  void read_queries(AttentionFactor& queries, Value first, Value all) {
+    queries.fetch(tile_.rows, first, all);
     queries.share(memory_, tile_.rows, tile_.keys_at());
     s_.barrier();
     const Value begin = row_ * (matrix_side * tile_.factor_pitch()) + std::int64_t{tile_.keys_at()};
@@ -79,22 +81,22 @@ class Online {
   }
 
   // Memory that is written was read before the last barrier but one: four of them are enough for a step.
-  void go_over(AttentionFactor& keys, AttentionFactor& values, Value batch, Value blocks) {
+  void go_over(AttentionFactor& keys, AttentionFactor& values, Value blocks) {
     most_ = s_.variable(s_.real(-infinity));
     sum_ = s_.variable(s_.real(0));
     for (std::uint32_t c = 0; c < own_columns(); ++c) weighted_.push_back(s_.zero_matrix());
-    keys.fetch(tile_.keys, batch, s_.integer(0), all_.keys);
+    keys.fetch(tile_.keys, s_.integer(0), all_.keys);
     s_.loop(s_.integer(0), blocks, s_.integer(1), [&](Value block) {
       const Value first = block * tile_.keys, next = block + 1;
       keys.share(memory_, tile_.keys, tile_.keys_at());
       s_.barrier();
-      values.fetch(tile_.keys, batch, first, all_.keys);
+      values.fetch(tile_.keys, first, all_.keys);
       make_scores();
       s_.barrier();
       values.share(memory_, tile_.keys, tile_.values_at());
       const std::vector<Value> scores = finished_scores(first);
       share_number(largest_of(scores));
-      s_.when(next < blocks, [&] { keys.fetch(tile_.keys, batch, first + tile_.keys, all_.keys); });
+      s_.when(next < blocks, [&] { keys.fetch(tile_.keys, first + tile_.keys, all_.keys); });
       make_weights(scores);
       s_.barrier();
       weigh_values();
@@ -103,7 +105,9 @@ class Online {
 
   TileAccumulators results() {
     share_number(sum_->get());
-    share_factor(reciprocal(all_of_row([](Value a, Value b) { return a + b; })));
+    Value sum = all_of_row([](Value a, Value b) { return a + b; });
+    if (attention_.rows_may_be_empty) sum = s_.select(sum < s_.real(1), s_.real(1), sum);
+    share_factor(reciprocal(sum));
     s_.barrier();
     const Matrix parts = row_factors();
     const Value begin = row_ * (matrix_side * tile_.result_pitch()) + column_ * (own_columns() * (matrix_side / 4));
@@ -170,7 +174,10 @@ class Online {
       if (factor_) score = score * *factor_;
       if (attention_.before_softmax) {
         const Value at = s_.select(exists & (line_ < all_.rows), all_.first + line_ * all_.keys + key, s_.integer(0));
-        score = evaluate(s_, *attention_.before_softmax, at, {{attention_.score, score}}) * s_.real(bits_of_e);
+        Known known{{attention_.score, score}};
+        if (attention_.least != no_value)  // NaN, too, stays what it is
+          known.emplace(attention_.least, s_.select(is_nan(score), score, s_.real(-infinity)));
+        score = evaluate(s_, *attention_.before_softmax, at, known) * s_.real(bits_of_e);
       }
       score = s_.select(exists, score, s_.real(-infinity));
     });
@@ -253,8 +260,11 @@ MadeList make_attention(const Work& work, const Attention& attention, const Fini
   const Shape &score = graph[scores.outputs[0]].type.shape, &out = graph[values.outputs[0]].type.shape;
   const std::int64_t batches = score.size(0), rows = score.size(1), keys = score.size(2),
                      deep = graph[scores.inputs[0]].type.shape.size(2), columns = out.size(2);
-  const auto tile =
+  const AttentionTile* tile =
       std::ranges::find_if(tiles, [&](const AttentionTile& t) { return t.width >= std::max(deep, columns); });
+  if (tile != std::end(tiles) && tile->width == of_few.width && keys > tile->keys &&
+      batches * ((rows + of_few.rows - 1) / of_few.rows) <= few)
+    tile = &of_few;
   const auto is_half = [&](ValueId v) { return graph[v].type.dtype == DType::f16; };
   if (!packs_f16(work) || tile == std::end(tiles) || deep % unit != 0 || columns % unit != 0 || rows < fewest_queries ||
       !is_half(scores.inputs[0]) || !is_half(scores.inputs[1]) || !is_half(values.inputs[1]))
@@ -273,15 +283,15 @@ MadeList make_attention(const Work& work, const Attention& attention, const Fini
   const Value batch = s.select(exists, number, s.integer(0)), own_rows = s.select(exists, s.param(rows), s.integer(0));
   const Value first_row = s.group() % tiles_down * tile->rows, all_keys = s.param(keys);
   const AttentionFactor::Lines lines{tile->width / 8, tile->factor_pitch(), tile->invocations()};
-  AttentionFactor queries(s, q, q.rows, deep, Fetched::As::f16, lines),
-      key_rows(s, k, k.columns, deep, Fetched::As::f16, lines),
-      value_rows(s, v, v.rows, columns, Fetched::As::f16, lines);
+  AttentionFactor queries(s, q, batch, q.rows, deep, Fetched::As::f16, lines),
+      key_rows(s, k, batch, k.columns, deep, Fetched::As::f16, lines),
+      value_rows(s, v, batch, v.rows, columns, Fetched::As::f16, lines);
   Online online(s, *tile, scaled, {(batch * s.param(rows) + first_row) * all_keys, own_rows - first_row, all_keys});
-  online.read_queries(queries, batch, first_row, own_rows);
-  online.go_over(key_rows, value_rows, batch, s.param((keys + tile->keys - 1) / tile->keys));
-  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), rows * columns, columns});
-  const bool by_quads = is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
-  const Sink sink(s, end, nullptr, by_quads, s.integer(0), own_rows, s.param(columns), batch * s.param(apart.batches),
+  online.read_queries(queries, first_row, own_rows);
+  online.go_over(key_rows, value_rows, s.param((keys + tile->keys - 1) / tile->keys));
+  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), {rows * columns}, columns});
+  const bool by_quads = is_multiple(apart.rows, 4) && apart.batches.are_multiples(4);
+  const Sink sink(s, end, nullptr, by_quads, s.integer(0), own_rows, s.param(columns), apart.batches.begin(s, batch),
                   s.param(apart.rows));
   sink.take(online.results(), first_row);
   return one(s);

@@ -116,7 +116,7 @@ class GroupAttention {
 
   void read_queries(AttentionFactor& queries, AttentionFactor& keys, const ProductZeroPoints& zero_points) {
     zero_points_ = zero_points;
-    queries.fetch(tile_.rows, place_.batch, place_.first_row, place_.own_rows);
+    queries.fetch(tile_.rows, place_.first_row, place_.own_rows);
     fetch_step(keys, s_.integer(0));
     queries.share(memory_, tile_.rows, 0);
     s_.barrier();
@@ -204,9 +204,7 @@ class GroupAttention {
   using Numbers = std::vector<Value>;
 
   // ---- factors
-  void fetch_step(AttentionFactor& factor, Value step) {
-    factor.fetch(tile_.keys, place_.batch, step * tile_.keys, place_.all_keys);
-  }
+  void fetch_step(AttentionFactor& factor, Value step) { factor.fetch(tile_.keys, step * tile_.keys, place_.all_keys); }
   Matrix load(Value first, std::uint32_t pitch, MatrixUse use, bool by_columns = false) {
     return s_.load_matrix(memory_, first, pitch, use, by_columns, MatrixOf::int8);
   }
@@ -461,13 +459,13 @@ MadeList make_integer_attention(const Work& work, const IntegerAttention& attent
               own_rows = s.select(exists, all_rows, s.integer(0)), all_keys = s.param(keys),
               first_row = s.group() % tiles_down * tile->rows;
   const AttentionFactor::Lines lines{tile->width / unit, tile->factor_pitch(), tile->invocations()};
-  AttentionFactor queries(s, q, q.rows, deep, Fetched::As::int8, lines),
-      key_rows(s, k, k.columns, deep, Fetched::As::int8, lines),
-      value_rows(s, v, v.rows, columns, Fetched::As::int8, lines);
+  AttentionFactor queries(s, q, batch, q.rows, deep, Fetched::As::int8, lines),
+      key_rows(s, k, batch, k.columns, deep, Fetched::As::int8, lines),
+      value_rows(s, v, batch, v.rows, columns, Fetched::As::int8, lines);
   const ProductZeroPoints of_scores(s, first, s.param(deep)), of_values(s, second, all_keys);
-  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), rows * columns, columns});
-  const bool by_quads = is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
-  const Sink sink(s, end, nullptr, by_quads, s.integer(0), own_rows, s.param(columns), batch * s.param(apart.batches),
+  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), {rows * columns}, columns});
+  const bool by_quads = is_multiple(apart.rows, 4) && apart.batches.are_multiples(4);
+  const Sink sink(s, end, nullptr, by_quads, s.integer(0), own_rows, s.param(columns), apart.batches.begin(s, batch),
                   s.param(apart.rows));
   // Groups without rows have one place for all of them, where all store the same.
   const std::int64_t groups = batches * down, of_group = tile->kept_for(keys);

@@ -8,6 +8,7 @@
 
 #include "plan/expression.h"
 #include "shaders/kernel.h"
+#include "shaders/strided_batches.h"
 
 namespace tosaic::shaders {
 
@@ -22,7 +23,8 @@ class Finish {
   // The epilogue must not depend on places.
   struct Strides {
     ValueId value;
-    Dim batches, rows;
+    StridedBatches batches;
+    Dim rows;
   };
   Finish(ValueId root, const plan::Expression* epilogue, const Strides& strides)
       : root_(root), epilogue_(epilogue), strides_(strides) {}

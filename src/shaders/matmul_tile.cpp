@@ -13,9 +13,11 @@ MatmulTile matmul_tile(Kernel& s, const TiledMatmul& size, const MatmulOperand& 
               first_column = s.group() % tiles_across * size.tile_columns;
   const Value batch = s.select(batch_exists, number, s.integer(0));
   const Value own_rows = s.select(batch_exists, all_rows, s.integer(0));
-  const Value left_begin = s.param(a_units.units(a.offset)) + batch * s.param(a_units.units(a.batches)),
+  const Value left_begin = s.param(a_units.units(a.offset)) +
+                           a.batches.begin(s, batch, [&](const Dim&n) { return a_units.units(n); }),
               left_rows = s.param(a_units.units(a.rows));
-  const Value right_begin = s.param(b_units.units(b.offset)) + batch * s.param(b_units.units(b.batches)),
+  const Value right_begin = s.param(b_units.units(b.offset)) +
+                            b.batches.begin(s, batch, [&](const Dim&n) { return b_units.units(n); }),
               right_pitch = s.param(b_units.units(b.is_by_columns() ? b.columns : b.rows));
   return {all_rows,     all_columns, all_depth, batch,       own_rows,   first_row,
           first_column, left_begin,  left_rows, right_begin, right_pitch};

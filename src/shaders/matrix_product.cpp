@@ -370,15 +370,16 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t columns = weights.columns, depth = weights.vectors(), unit = weights.unit;
   const ProductSize size{weights.groups.count, most(rows), columns, depth_in_halves(view, depth * unit)};
-  const auto [of_halves, parts] = size.batches == 1 ? divided_matrices(size, can_split_depth(view))
-                                                    : DividedMatrices{matrix_tile_for_batches(size), 1};
+  const auto [of_halves, parts] =
+      size.batches == 1 ? divided_matrices(size, is_int8(view) ? MatrixOf::int8 : MatrixOf::f16, can_split_depth(view))
+                        : DividedMatrices{matrix_tile_for_batches(size), 1};
   const MatrixTile tile = of_type(view, of_halves);
   const Dim across = tiles_along(columns, tile.columns), tiles_of_each = across * tiles_along(rows, tile.rows),
             tiles = tiles_of_each * size.batches;
   const std::int64_t needed = tiles_along(depth * unit, tile.depth * tile.split * parts).value(),
                      steps = (needed + tile.ahead - 1) / tile.ahead * tile.ahead;  // of a part
-  const SplitDepth split{parts, most(rows), columns, is_int8(view) ? DType::i32 : DType::f32};
-  const bool splits = parts > 1;
+  const SplitDepth split{parts, most(rows), columns};
+  const bool splits = parts > 1;  // of f16 alone
   Kernel s(work, std::string(node.op.base()), Groups{tiles * parts, tile.invocations()});
   MatrixProduct product(s, tile, weights.by_columns);
   Value all_rows = s.param(rows), group = s.group(), part = s.integer(0);
@@ -417,11 +418,7 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
     sink.store_into(s.write_scratch(split.type, split.scratch()));
   else
     sink.prepare(tile.columns, tile.invocations());
-  if (is_int8(view)) {
-    FirstSums begin = own_group.first_sums(weights.begin(s, view));
-    if (splits) begin.factor = s.select(part == s.integer(0), begin.factor, s.integer(0));
-    product.begin_with(begin, first_column, all_columns);
-  }
+  if (is_int8(view)) product.begin_with(own_group.first_sums(weights.begin(s, view)), first_column, all_columns);
   const Value own = s.param(steps);
   product.sum(sides, splits ? part * own : s.integer(0), own, first_column);
   product.give(sink, first_row);
@@ -461,10 +458,10 @@ MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& en
   sides.even_columns = even && right.is_whole() && is_multiple(columns, tile.columns);
   if (is_int8(view)) product.centre({s, view, at.all_depth});
   product.sum(sides, s.integer(0), s.param(tiles_along(depth, tile.depth * tile.split)), at.first_column);
-  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), rows * columns, columns});
-  const bool by_quads = is_multiple(columns, 4) && is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
+  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), {rows * columns}, columns});
+  const bool by_quads = is_multiple(columns, 4) && is_multiple(apart.rows, 4) && apart.batches.are_multiples(4);
   const Sink sink(s, end, nullptr, by_quads, at.first_column, at.own_rows, at.all_columns,
-                  at.batch * s.param(apart.batches), s.param(apart.rows));
+                  apart.batches.begin(s, at.batch), s.param(apart.rows));
   product.give(sink, at.first_row);
   return one(s);
 }

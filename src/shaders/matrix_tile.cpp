@@ -58,6 +58,8 @@ const MatrixTile& matrix_tile_for_batches(const ProductSize& size) {
 
 namespace {
 
+constexpr std::int64_t long_depth = 512;
+
 // The narrowest one that two at once on each processor are all of, where depths are long.
 const MatrixTile& large_tile(const ProductSize& size) {
   constexpr std::int64_t at_once = 2 * many_processors;
@@ -66,16 +68,16 @@ const MatrixTile& large_tile(const ProductSize& size) {
   return std::end(large)[-1];
 }
 
-// As measured on an H200: the widest tile of which there are enough, and one with two steps' factors on their way where
-// that makes no more steps.
+// Of f16, as measured on an H200: the widest tile of which there are enough, and one with two steps' factors on their
+// way where that makes no more steps.
 MatrixTile tile_of_one_batch(const ProductSize& size) {
   constexpr struct {
     const MatrixTile& tile;
     std::int64_t enough;
-  } by_width[] = {{tiles[4], 97}, {tiles[3], 72}, {tiles[2], 80}, {tiles[1], 72}, {tiles[0], 0}};
-  constexpr std::int64_t long_depth = 512;
+  } by_width[] = {{tiles[4], 97}, {tiles[3], 72}, {tiles[2], 80}, {tiles[1], 72}};
   const auto found = std::ranges::find_if(
       by_width, [&](const auto& w) { return size.tiles(w.tile.rows, w.tile.columns) >= w.enough; });
+  if (found == std::end(by_width)) return matrix_tile_for_batches(size);
   if (found == by_width && size.depth >= long_depth) return large_tile(size);
   MatrixTile tile = found->tile;
   const std::int64_t of_step = tile.depth * tile.split, steps = (size.depth + of_step - 1) / of_step;
@@ -85,11 +87,17 @@ MatrixTile tile_of_one_batch(const ProductSize& size) {
 
 }  // namespace
 
-DividedMatrices divided_matrices(const ProductSize& size, bool can_split) {
+DividedMatrices divided_matrices(const ProductSize& size, MatrixOf of, bool can_split) {
+  if (of == MatrixOf::int8) {
+    const bool is_large =
+        size.depth >= long_depth && size.tiles(large[0].rows, large[0].columns) > 2 * many_processors / 3;
+    return {is_large ? large_tile(size) : matrix_tile_for_batches(size), 1};
+  }
   // So deep and so few that reading weights takes longer than adding up parts.
-  constexpr std::int64_t deep = 2048, few = 64, parts = 4;
+  constexpr std::int64_t deep = 2048, fewest = 16, few = 64, parts = 4;
   MatrixTile tile = tiles[3];
-  if (can_split && size.depth >= deep && size.tiles(tile.rows, tile.columns) <= few) {
+  const std::int64_t count = size.tiles(tile.rows, tile.columns);
+  if (can_split && size.depth >= deep && count >= fewest && count <= few) {
     tile.ahead = 2;
     return {tile, parts};
   }

@@ -55,7 +55,7 @@ struct DividedMatrices {
   MatrixTile tile;
   std::int64_t parts;  // of the depth, which are added up later (split_depth.h)
 };
-DividedMatrices divided_matrices(const ProductSize& size, bool can_split);
+DividedMatrices divided_matrices(const ProductSize& size, MatrixOf of, bool can_split);
 const MatrixTile& matrix_tile_for_batches(const ProductSize& size);
 // Those whose sums are gone over once more (fused_depthwise.h), and the clocks that such a product takes.
 std::span<const MatrixTile> region_matrix_tiles();

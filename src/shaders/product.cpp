@@ -423,10 +423,10 @@ MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end
   sides.even_columns = even && right.is_whole() && is_multiple(columns, tile.columns);
   product.sum(sides, s.integer(0), s.param(tiles_along(ceil_div(depth, 4), tile.depth / 4 * tile.split)),
               at.first_column);
-  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), rows * columns, columns});
-  const bool by_quads = is_multiple(columns, 4) && is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
+  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), {rows * columns}, columns});
+  const bool by_quads = is_multiple(columns, 4) && is_multiple(apart.rows, 4) && apart.batches.are_multiples(4);
   const Sink sink(s, end, nullptr, by_quads, at.first_column, at.own_rows, at.all_columns,
-                  at.batch * s.param(apart.batches), s.param(apart.rows));
+                  apart.batches.begin(s, at.batch), s.param(apart.rows));
   product.give(sink, at.first_row);
   return one(s);
 }

@@ -109,6 +109,21 @@ std::optional<std::vector<std::int64_t>> strides_of(std::vector<Dim> dims, const
   return strides;
 }
 
+// Those of matrices: of their rows and columns, and of lists of matrices.
+struct MatrixStrides {
+  StridedBatches batches;
+  std::int64_t rows, columns;
+};
+std::optional<MatrixStrides> strides_of_matrices(const std::vector<Dim>& dims, const std::vector<std::int64_t>& sizes) {
+  if (const auto s = strides_of(dims, sizes)) return MatrixStrides{{(*s)[0]}, (*s)[1], (*s)[2]};
+  for (std::int64_t inner = 2; inner < sizes[0]; ++inner) {
+    if (sizes[0] % inner != 0) continue;
+    if (const auto s = strides_of(dims, {sizes[0] / inner, inner, sizes[1], sizes[2]}))
+      return MatrixStrides{{(*s)[1], inner, (*s)[0]}, (*s)[2], (*s)[3]};
+  }
+  return std::nullopt;
+}
+
 // To what the value was made of without computing anything, of the same dtype, or of `other`; or by MULs alone, whose
 // numbers `factor` is multiplied by.
 bool step_back(const Work& work, Addressing& addressing, DType dtype, std::optional<DType> other = {},
@@ -152,20 +167,18 @@ std::optional<Scaling> scaling_of(const Graph& graph, const Node& node) {
 StridedMatrices find_strided_operand(const Work& work, ValueId v, std::int64_t unit, bool by_columns, bool scaled) {
   const Graph& graph = work.graph;
   const Shape& shape = graph[v].type.shape;
-  StridedMatrices best{v, 0, shape[1] * shape[2], shape[2], 1};
+  StridedMatrices best{v, 0, {shape[1] * shape[2]}, shape[2], 1};
   if (!shape.is_static()) return best;
   const std::vector<std::int64_t> sizes = shape.sizes();
   const auto whole = [unit](std::int64_t n) { return n % unit == 0; };
   Addressing addressing = addressing_of(graph, v);
   double factor = 1;
   while (step_back(work, addressing, graph[v].type.dtype, {}, scaled ? &factor : nullptr)) {
-    const auto strides = strides_of(addressing.dims, sizes);
-    if (!strides) continue;
-    const std::vector<std::int64_t>& s = *strides;
-    if (!whole(addressing.offset) || !whole(s[0])) continue;
-    const bool rows = s[2] == 1 && whole(s[1]) && whole(sizes[2]);
-    const bool columns = by_columns && s[1] == 1 && whole(s[2]) && whole(sizes[1]);
-    if (rows || columns) best = {addressing.value, addressing.offset, s[0], s[1], s[2], factor};
+    const auto s = strides_of_matrices(addressing.dims, sizes);
+    if (!s || !whole(addressing.offset) || !s->batches.are_multiples(unit)) continue;
+    const bool rows = s->columns == 1 && whole(s->rows) && whole(sizes[2]);
+    const bool columns = by_columns && s->rows == 1 && whole(s->columns) && whole(sizes[1]);
+    if (rows || columns) best = {addressing.value, addressing.offset, s->batches, s->rows, s->columns, factor};
   }
   return best;
 }
@@ -238,9 +251,9 @@ std::optional<StridedMatrices> find_strided_result(const Graph& graph, ValueId f
     expected *= move->dims[*d];
     dims.insert(dims.begin(), {move->dims[*d], move->write.strides[*d]});
   }
-  const auto strides = strides_of(dims, matrices.sizes());
-  if (!strides || ((*strides)[2] != 1 && matrices.size(2) > 1)) return std::nullopt;
-  return StridedMatrices{to, 0, (*strides)[0], (*strides)[1], 1};
+  const auto strides = strides_of_matrices(dims, matrices.sizes());
+  if (!strides || (strides->columns != 1 && matrices.size(2) > 1)) return std::nullopt;
+  return StridedMatrices{to, 0, strides->batches, strides->rows, 1};
 }
 
 }  // namespace tosaic::shaders

@@ -6,10 +6,13 @@
 
 namespace tosaic::shaders {
 
-// Element (batch, row, column) of a list of matrices lies at offset + batch * batches + row * rows + column * columns.
+// Element (batch, row, column) of a list of matrices lies at offset + (where the batch does) + row * rows + column *
+// columns.
 struct StridedMatrices {
   ValueId value = no_value;
-  Dim offset = 0, batches = 0, rows = 0, columns = 1;
+  Dim offset = 0;
+  StridedBatches batches;
+  Dim rows = 0, columns = 1;
   double factor = 1;  // by which what lies there is to be multiplied
   bool is_by_columns() const { return rows == Dim(1) && columns != Dim(1); }
 };

@@ -44,27 +44,31 @@ struct Heads {
   double factor = 1;  // of queries
   std::function<ValueId(Net& net, ValueId scores)> mask = {};
   const char* end = "sigmoid";
+  std::int64_t images = 1;
+  std::function<ValueId(Net& net, ValueId scores)> weights = {};  // of scores; none: softmax
 };
 
 // Heads of one product of queries, keys and values, together again behind an elementwise node.
 inline ValueId attended(Net& net, const Heads& heads) {
-  const std::int64_t places = heads.places, wide = heads.width, all = heads.count * wide;
-  const ValueId x = net.node("floor", {net.input(DType::f32, {1, places, 3 * all}, -heads.most, heads.most)});
+  const std::int64_t places = heads.places, wide = heads.width, all = heads.count * wide, images = heads.images,
+                     each = images * heads.count;
+  const ValueId x = net.node("floor", {net.input(DType::f32, {images, places, 3 * all}, -heads.most, heads.most)});
   const auto part = [&](std::int64_t which, const Sizes& order) {
-    const ValueId cut = net.node("slice", {x, net.shape({0, 0, which * all}), net.shape({1, places, all})});
-    ValueId four = shaped(net, cut, {1, places, heads.count, wide});
+    const ValueId cut = net.node("slice", {x, net.shape({0, 0, which * all}), net.shape({images, places, all})});
+    ValueId four = shaped(net, cut, {images, places, heads.count, wide});
     if (which == 0 && heads.factor != 1)
       four = product(net, four, net.constant(DType::f32, {1, 1, 1, 1}, heads.factor, heads.factor));
     const ValueId moved = net.node("transpose", {four}, {{"perms", order}});
-    return shaped(net, moved, order[2] == 3 ? Sizes{heads.count, wide, places} : Sizes{heads.count, places, wide});
+    return shaped(net, moved, order[2] == 3 ? Sizes{each, wide, places} : Sizes{each, places, wide});
   };
   const ValueId none = net.zero(DType::f32);
   ValueId scores = net.node("matmul", {part(0, {0, 2, 1, 3}), part(1, {0, 2, 3, 1}), none, none});
   if (heads.mask) scores = heads.mask(net, scores);
-  const ValueId seen = net.node("matmul", {softmax(net, scores), part(2, {0, 2, 1, 3}), none, none});
+  const ValueId weights = heads.weights ? heads.weights(net, scores) : softmax(net, scores),
+                seen = net.node("matmul", {weights, part(2, {0, 2, 1, 3}), none, none});
   const ValueId together =
-      net.node("transpose", {shaped(net, seen, {1, heads.count, places, wide})}, {{"perms", Sizes{0, 2, 1, 3}}});
-  return net.node(heads.end, {shaped(net, together, {1, places, all})});
+      net.node("transpose", {shaped(net, seen, {images, heads.count, places, wide})}, {{"perms", Sizes{0, 2, 1, 3}}});
+  return net.node(heads.end, {shaped(net, together, {images, places, all})});
 }
 
 // Heads of one tensor of queries, keys and values, as quantised programs have them: sums of the second product, of

@@ -69,7 +69,7 @@ TEST(Matrices, LargeProducts) {
 
 // Parts of the depth, added up by a second dispatch.
 TEST(Matrices, DeepProductsOfFewRows) {
-  for (const auto& [in, out] : {std::pair<std::int64_t, std::int64_t>{2048, 64}, {2200, 44}}) {
+  for (const auto& [in, out] : {std::pair<std::int64_t, std::int64_t>{2048, 1024}, {2056, 1020}}) {
     Net net(2);
     const ValueId x = net.input(DType::f16, {1, 1, 5, in}, -1, 1), w = net.constant(DType::f16, {out, 1, 1, in}, -1, 1),
                   b = net.constant(DType::f16, {out}, -1, 1);
@@ -113,6 +113,37 @@ ValueId masked(Net& net, ValueId scores, std::int64_t blind) {
   return net.node("add", {scores, m});
 }
 
+// As exported programs have it: where places attend only to those before them, the row's least score takes the place of
+// the others, and zero that of its weight.
+ValueId softmax_of_earlier(Net& net, ValueId scores) {
+  const std::int64_t places = net.graph[scores].type.shape.size(2);
+  std::vector<std::int64_t> before;
+  for (std::int64_t line = 0; line < places; ++line)
+    for (std::int64_t key = 0; key < places; ++key) before.push_back(key <= line);
+  const TensorType type{DType::boolean, Shape{1, places, places}, {}};
+  const ValueId mask =
+      net.graph.add_value("mask", type, constant_bytes(type.dtype, std::span<const std::int64_t>(before)));
+  const ValueId least =
+      net.node("reduce_min", {scores}, {{"axis", std::int64_t{2}}, {"nan_mode", std::string("propagate")}});
+  const ValueId x = net.node("select", {mask, scores, least}),
+                all = net.node("exp", {net.node("sub", {x, along_last(net, "reduce_max", x)})}),
+                e = net.node("select", {mask, all, net.constant(DType::f32, {1, 1, 1}, 0, 0)});
+  return product(net, e, net.node("reciprocal", {along_last(net, "reduce_sum", e)}));
+}
+// Rows of which all scores are -inf become zeros.
+ValueId softmax_of_some(Net& net, ValueId scores) {
+  const ValueId x = masked(net, scores, 20);
+  const auto from = [&](ValueId v, double least) {
+    return net.node("clamp", {v},
+                    {{"min_val", least},
+                     {"max_val", std::numeric_limits<double>::infinity()},
+                     {"nan_mode", std::string("propagate")}});
+  };
+  const ValueId most = from(along_last(net, "reduce_max", x), -std::numeric_limits<float>::max()),
+                e = net.node("exp", {net.node("sub", {x, most})});
+  return product(net, e, net.node("reciprocal", {from(along_last(net, "reduce_sum", e), 1)}));
+}
+
 TEST(Matrices, AttentionIsOneDispatch) {
   const auto scaled = [](Net& net, ValueId scores) {
     return product(net, scores, net.constant(DType::f32, {1, 1, 1}, 0.3, 0.3));
@@ -127,7 +158,12 @@ TEST(Matrices, AttentionIsOneDispatch) {
                          {50, 1, 80, 1, 0.1},
                          {70, 1, 128, 2, 0.125, causal},
                          {90, 2, 16, 3, 0.25, blind, "abs"},
-                         {200, 1, 32, 8}};
+                         {200, 1, 32, 8},
+                         {33, 2, 16, 3, 0.5, {}, "sigmoid", 3},
+                         {49, 3, 32, 2, 0.25, scaled, "abs", 4},
+                         {70, 2, 16, 3, 0.25, {}, "sigmoid", 1, softmax_of_earlier},
+                         {40, 2, 24, 2, 1, {}, "sigmoid", 2, softmax_of_earlier},
+                         {48, 2, 16, 3, 0.25, {}, "abs", 1, softmax_of_some}};
   for (const Heads& heads : cases) {
     SCOPED_TRACE(std::to_string(heads.places) + " places, width " + std::to_string(heads.width));
     Net net(11);
