@@ -91,14 +91,15 @@ struct ComputeModel::Shared {
 };
 
 struct ComputeModel::Session {
-  explicit Session(Shared& of) : shared(of), device(of.device), commands(of.device), sets(of.device) {}
+  explicit Session(Shared& of) : shared(of), device(of.device), commands(of.device) {}
 
   Shared& shared;
   std::shared_ptr<Device> device;
   std::unique_ptr<DeviceBuffer> activations, io, upload;
   std::optional<Readback> readback;  // this and `upload` where the host does not see io
   Commands commands;
-  DescriptorSets sets;  // by dispatch
+  std::unique_ptr<DescriptorSets> sets;  // by dispatch
+  std::vector<char> for_host;            // by output: dispatches write it into the host's memory
   VkQueryPool timestamps = VK_NULL_HANDLE;
   bool timed = false;
   bool recorded = false;  // the commands are those of the sizes at hand, and whole
@@ -121,6 +122,7 @@ struct ComputeModel::Session {
     TOSAIC_TRY(io, DeviceBuffer::make(device, with_room_for_views(shared.program.io_bytes), Placement::shared));
     if (!io->mapped()) { TOSAIC_TRY(upload, DeviceBuffer::make(device, io->bytes(), Placement::upload)); }
     if (!io->cached()) TOSAIC_CHECK(readback.emplace(device).make(io->bytes()));
+    if (readback) for_host = outputs_for_host(shared.program, tier);
     TOSAIC_CHECK(commands.make());
     TOSAIC_CHECK(make_descriptors());
     TOSAIC_CHECK(make_timestamps());
@@ -166,6 +168,10 @@ struct ComputeModel::Session {
 
   BoundRange bound(const Range& r) const {
     if (r.arena == Arena::constants) return shared.constants.at(r);
+    for (std::size_t i = 0; i < for_host.size(); ++i)
+      if (const auto& t = shared.program.outputs[i];
+          for_host[i] && overlap(r, {Arena::io, true, {}, t.offset, largest(t.type).storage_bytes()}))
+        return bound_range(readback->memory(), r.offset, r);
     return bound_range(r.arena == Arena::io ? *io : *activations, r.offset, r);
   }
 
@@ -176,7 +182,10 @@ struct ComputeModel::Session {
       b.layout = (*shared.pipelines)[d.module].set_layout;
       for (const Range& r : d.ranges) b.ranges.push_back(bound(r));
     }
-    return sets.make(all);
+    auto made = std::make_unique<DescriptorSets>(device);
+    TOSAIC_CHECK(made->make(all));
+    sets = std::move(made);
+    return {};
   }
 
   Status record() {
@@ -233,7 +242,7 @@ struct ComputeModel::Session {
         hazards.clear();
       }
       hazards.add(d);
-      if (d.groups[0]) commands.dispatch((*shared.pipelines)[d.module], sets[number], d);
+      if (d.groups[0]) commands.dispatch((*shared.pipelines)[d.module], (*sets)[number], d);
       ++number;
       if (timed) stamp(number);
     }
@@ -246,8 +255,22 @@ struct ComputeModel::Session {
     }
     std::vector<ReadPlace> places;
     for (std::size_t i = 0; i < output_bytes.size(); ++i)
-      places.push_back({shared.program.outputs[i].offset, stays(i) ? 0 : output_bytes[i]});
+      places.push_back({shared.program.outputs[i].offset, stays(i) ? 0 : output_bytes[i], for_host[i] != 0});
     readback->record(commands, io->handle(), places);
+  }
+
+  // What stays is written into the device's memory, and so is all else then.
+  Status keep(const Staying& wanted) {
+    recorded = false;
+    if (const std::vector<char> none(for_host.size(), 0); for_host != none) {
+      const std::vector<char> before = std::exchange(for_host, none);
+      if (Status made = make_descriptors(); !made.ok()) {
+        for_host = before;
+        return made;
+      }
+    }
+    staying = wanted;
+    return {};
   }
 
   Status run(std::span<void* const> out) {
@@ -397,7 +420,7 @@ Status ComputeModel::fetch(std::size_t output, std::span<std::byte> to) {
   if (!s.whole) return error("vulkan.failed", "the outputs of the last run are lost: it did not come to its end");
   if (to.empty()) return {};
   const VkDeviceSize offset = outputs()[output].offset;
-  if (s.readback) {
+  if (s.readback && !s.for_host[output]) {
     Commands copy(s.device);
     TOSAIC_CHECK(s.device->noticed(copy.make()));
     TOSAIC_CHECK(s.device->noticed(copy.begin()));
@@ -429,10 +452,7 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
       }
       TOSAIC_CHECK(vulkan_program::check_indices(to[i], s.rows[i], {indices, count}));
     }
-  if (staying != s.staying) {
-    s.staying = staying;
-    s.recorded = false;
-  }
+  if (staying != s.staying) TOSAIC_CHECK(s.device->noticed(s.keep(staying)));
   if (!s.recorded) TOSAIC_CHECK(s.device->noticed(s.record()));
   std::byte* const write = (s.upload ? *s.upload : *s.io).mapped();
   for (std::size_t i = 0; i < in.size(); ++i)

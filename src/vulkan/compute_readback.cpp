@@ -8,6 +8,7 @@
 
 #include "base/system/clock.h"
 #include "base/system/thread_pool.h"
+#include "ir/extent.h"
 #include "vulkan/call.h"
 
 namespace tosaic::vulkan {
@@ -38,6 +39,33 @@ void copy_memory(void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
 }
 
+std::vector<char> outputs_for_host(const vulkan_program::Program& program, const vulkan_program::Tier& tier) {
+  using vulkan_program::Arena;
+  constexpr std::uint64_t small = 64 << 10;
+  struct Place {
+    std::uint64_t begin, end;
+    bool overlaps(const Place& other) const { return begin < other.end && other.begin < end; }
+  };
+  const auto place_of = [](const vulkan_program::Tensor& t) {
+    return Place{t.offset, t.offset + largest(t.type).storage_bytes()};
+  };
+  std::uint64_t all = 0;
+  for (const vulkan_program::Tensor& t : program.outputs) all += place_of(t).end - place_of(t).begin;
+  std::vector<char> may(program.outputs.size(), 0);
+  for (std::size_t i = 0; i < may.size() && all <= small; ++i) {
+    const Place mine = place_of(program.outputs[i]);
+    may[i] = std::ranges::none_of(program.inputs, [&](const auto& t) { return mine.overlaps(place_of(t)); });
+    for (std::size_t other = 0; other < may.size(); ++other)
+      if (other != i && mine.overlaps(place_of(program.outputs[other]))) may[i] = 0;
+    for (const vulkan_program::Dispatch& d : tier.dispatches)
+      for (const vulkan_program::Range& r : d.ranges)
+        if (r.arena == Arena::io && mine.overlaps({r.offset, r.offset + r.bytes}) &&
+            (!r.written || r.view != vulkan_program::View::buffer || r.offset < mine.begin))
+          may[i] = 0;
+  }
+  return may;
+}
+
 Status Readback::make(VkDeviceSize bytes) {
   TOSAIC_TRY(memory_, DeviceBuffer::make(device_, bytes, Placement::readback));
   if (bytes <= few_to_come) return {};
@@ -58,7 +86,7 @@ Status Readback::make(VkDeviceSize bytes) {
 void Readback::divide() {
   parts_.clear();
   std::size_t all = 0;
-  for (const ReadPlace& p : places_) all += p.bytes;
+  for (const ReadPlace& p : places_) all += p.there ? 0 : p.bytes;
   if (all <= few_to_come || events_.empty()) return;
   const std::size_t of_event = (all + waits - 1) / waits;
   std::size_t before = 0;
@@ -75,10 +103,12 @@ void Readback::divide() {
 void Readback::record(const Commands& commands, VkBuffer io, const std::vector<ReadPlace>& places) {
   places_ = places;
   divide();
+  if (std::ranges::any_of(places_, &ReadPlace::there)) commands.barrier(shader_writes, host_reads);
+  if (std::ranges::all_of(places_, [](const ReadPlace& p) { return p.there || !p.bytes; })) return;
   commands.barrier(shader_writes, copy_reads);
   if (parts_.empty()) {
     for (const ReadPlace& p : places_)
-      if (p.bytes) commands.copy(io, handle(), {p.offset, p.offset, p.bytes});
+      if (p.bytes && !p.there) commands.copy(io, handle(), {p.offset, p.offset, p.bytes});
     commands.barrier(copy_writes, host_reads);
     return;
   }

@@ -18,13 +18,18 @@ void copy_memory(void* to, const void* from, std::size_t bytes);
 struct ReadPlace {
   VkDeviceSize offset = 0;
   std::size_t bytes = 0;
+  bool there = false;  // dispatches write it into the host's memory
 };
+
+// By output: may dispatches write it there, with no copy after them? Small ones that no dispatch reads.
+std::vector<char> outputs_for_host(const vulkan_program::Program& program, const vulkan_program::Tier& tier);
 
 class Readback {
  public:
   explicit Readback(std::shared_ptr<Device> device) : device_(std::move(device)) {}
   // Errors: vulkan.memory, vulkan.failed.
   Status make(VkDeviceSize bytes);
+  const DeviceBuffer& memory() const { return *memory_; }
   VkBuffer handle() const { return memory_->handle(); }
   const std::byte* mapped() const { return memory_->mapped(); }
 
