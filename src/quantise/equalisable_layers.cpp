@@ -82,8 +82,9 @@ class Finder {
     }
     if (!trial) return;
     spread_factors(trial->graph, of, found_.factors);
-    for (std::size_t i = 0; i < node.outputs.size(); ++i)
-      if (node.outputs[i] != no_value) found_.of[node.outputs[i]] = std::move(of[trial->results[i]]);
+    for (std::size_t i = 0; i < node.outputs.size() && i < trial->results.size();
+         ++i)  // no indices of a pool's largest
+      if (node.outputs[i] != no_value) found_.of[node.outputs[i]] = of[trial->results[i]];
   }
 
   const Graph& graph_;

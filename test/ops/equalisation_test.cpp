@@ -134,6 +134,20 @@ TEST_F(Equalisation, changes_the_parameters_that_it_may_and_says_them) {
   }
 }
 
+// Of the indices, which nobody reads here, the lowering says nothing.
+TEST_F(Equalisation, goes_through_a_pool_whose_indices_have_no_form) {
+  const Graph graph = program(R"(graph @main(%x: 1x3x8x8xf32, %w1: 8x3x3x3xf32, %b1: 8xf32, %v2: 4x8x1x1xf32) -> (%y) {
+  %a: 1x8x8x8xf32 = aten.conv2d.default(%x, %w1, %b1) {padding=[1, 1]}
+  %r: 1x8x2x2xf32, %i: 1x8x2x2xi64 = aten.adaptive_max_pool2d.default(%a) {output_size=[2, 2]}
+  %y: 1x4x2x2xf32 = aten.conv2d.default(%r, %v2, none)
+})");
+  bool changed = false;
+  const auto given = samples(graph);
+  const Graph after = equalised(graph, given, &changed);
+  EXPECT_TRUE(changed);
+  EXPECT_GT(decibels(run(graph, given[0]), run(after, given[0])), 100);
+}
+
 TEST(ChannelSizes, are_the_same_wherever_channels_stand) {
   const std::vector<float> last{1, -2, 3, 4, 5, -6}, first{1, 3, 5, -2, 4, -6};  // [3, 2] and [2, 3]
   for (const Placed& x : {Placed{last.data(), {{0, 2, 4}, {0, 1}}}, Placed{first.data(), {{0, 1, 2}, {0, 3}}}}) {
