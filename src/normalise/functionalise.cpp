@@ -16,12 +16,23 @@
 #include "ops/composer.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 namespace {
 
 Operator functional(const Schema& schema) {
   return Operator(schema.ns + "." + schema.name.substr(0, schema.name.size() - 1) + "." + schema.overload);
+}
+
+// The view that a view in place is: PyTorch may give the two other overloads (transpose.int, transpose_).
+Operator view_of(const FoundOp& found) {
+  if (const Operator same = functional(*found.schema); find_aten(same).op) return same;
+  const std::string name = found.schema->name.substr(0, found.schema->name.size() - 1);
+  for (const auto text : found.op->schemas)
+    if (auto schema = parse_schema(text); schema.ok() && schema->name == name && schema->view)
+      return Operator(schema->full_name());
+  return functional(*found.schema);
 }
 
 // `node` reads the values as PyTorch names them; what they hold at a time, Functionaliser knows.
@@ -39,6 +50,7 @@ struct TensorState {
   std::uint64_t version = 0;       // owner: the number of writes; view: of the owner's writes, those in `content`
   bool dense = false;              // owner: certainly in row-major memory
   std::optional<Diagnostic> lost;  // its content cannot be said since a write
+  ValueId anew = no_value;         // the view in place (unsqueeze_) that its names stand for since
 };
 
 class Functionaliser {
@@ -49,7 +61,7 @@ class Functionaliser {
 
   Status run() {
     for (Node& node : out_.nodes()) TOSAIC_CHECK(add(std::move(node)));
-    for (ValueId& v : graph_.outputs) TOSAIC_CHECK(read(v, v));
+    for (ValueId& v : graph_.outputs) TOSAIC_CHECK(read(named(v), v));
     for (State& state : graph_.states) TOSAIC_CHECK(read(state.output, state.output));
     return {};
   }
@@ -64,8 +76,15 @@ class Functionaliser {
     while (tensors_[v].view) v = tensors_[v].view->node.inputs[0];
     return v;
   }
+  // What the name v stands for at this place of the program: the tensor, as the last view in place shows it.
+  ValueId named(ValueId v) const {
+    for (v = tensor(v); v < tensors_.size() && tensors_[v].anew != no_value;) v = tensor(tensors_[v].anew);
+    return v;
+  }
 
   Status add(Node node) {
+    for (ValueId& v : node.inputs)
+      if (v != no_value) v = named(v);
     std::vector<ValueId> original = node.inputs;
     for (ValueId& v : node.inputs)
       if (v != no_value) TOSAIC_CHECK(read(v, v));
@@ -73,6 +92,8 @@ class Functionaliser {
     slices_.learn(node);
     const FoundOp found = find_aten(node.op);
     const bool first = !original.empty() && original[0] != no_value;
+    const bool anew = first && found.op && found.schema->looks_anew;
+    if (anew) TOSAIC_CHECK(out_of_place(node, view_of(found)));
     if (first && (found.op ? found.schema->in_place : name_says_in_place(node.op)))
       return write(std::move(node), found.schema, tensor(original[0]));
     const auto rows = first && found.op ? slices_.rows(node, *found.schema) : std::nullopt;
@@ -83,11 +104,25 @@ class Functionaliser {
       node = slices_.put(*rows, node);
     }
     if (first && found.op && found.schema->view)
-      note_views(node, *found.schema, original, rows);
+      note_views(node, anew ? *find_aten(node.op).schema : *found.schema, original, rows);
     else if (std::all_of(original.begin(), original.end(), [](ValueId v) { return v == no_value; }))
       for (ValueId v : node.outputs)
         if (v != no_value) tensors_[v].dense = true;
+    if (anew) tensors_[original[0]].anew = node.outputs[0];
     out_.keep(std::move(node));
+    return {};
+  }
+
+  // x.unsqueeze_(0) as the view that x stands for afterwards: who reads x by its old name needs it, too.
+  Status out_of_place(Node& node, Operator view) {
+    node.op = view;
+    if (!node.outputs.empty() && node.outputs[0] != no_value) return {};
+    auto trial = try_node(graph_, undeclared(node));
+    if (!trial.ok()) return trial.error();
+    node.outputs = {fresh(node.inputs[0])};
+    graph_[node.outputs[0]].type = trial->graph[trial->results.at(0)].type;
+    for (ValueId v = static_cast<ValueId>(tensors_.size()); v < graph_.values.size(); ++v)
+      tensors_.emplace_back().content = v;
     return {};
   }
 

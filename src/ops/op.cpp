@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <unordered_map>
 
 #include "base/generated_list.h"
@@ -35,12 +36,30 @@ struct Table {
     for (const auto& entry : aten_list()) ops.push_back({entry.file, entry.make()});
     for (const NamedAtenOp& named : ops) add(named.op);
     for (const AtenOp& row : rows) add(row);
+    for (const NamedAtenOp& named : ops) add_views_in_place(named.op);
   }
 
   void add(const AtenOp& op) {
     for (auto text : op.schemas) {
       auto schema = parse_schema(text);
       if (!schema.ok()) continue;  // test/ops asserts that every schema parses
+      const Schema& kept = schemas.emplace_back(*std::move(schema));
+      by_operator.emplace(Operator(kept.full_name()), FoundOp{&op, &kept, rule_of(op, kept)});
+    }
+  }
+
+  // PyTorch has some views in an in-place form, too. Their arguments are the view's; where it has one overload, that of
+  // the in-place form has no name (transpose.int, transpose_).
+  void add_views_in_place(const AtenOp& op) {
+    std::map<std::string, int> overloads;
+    for (auto text : op.schemas)
+      if (auto schema = parse_schema(text); schema.ok()) ++overloads[schema->name];
+    for (auto text : op.schemas) {
+      auto schema = parse_schema(text);
+      if (!schema.ok() || !schema->view || schema->returns != std::vector<std::string>{"Tensor"}) continue;
+      if (overloads[schema->name] == 1) schema->overload = "default";
+      schema->name += '_';
+      schema->looks_anew = true;
       const Schema& kept = schemas.emplace_back(*std::move(schema));
       by_operator.emplace(Operator(kept.full_name()), FoundOp{&op, &kept, rule_of(op, kept)});
     }

@@ -29,6 +29,7 @@ struct Schema {
   std::vector<std::string> returns;  // types: "Tensor", "Tensor[]"
   bool in_place = false;             // name ends in '_' and self is written
   bool view = false;                 // the result looks at self's memory: it returns Tensor(a)
+  bool looks_anew = false;           // unsqueeze_: a view that takes the place of self, of which nothing is written
   std::string full_name() const { return ns + "." + name + "." + overload; }
   const SchemaArgument* argument(std::string_view name) const;
 };
