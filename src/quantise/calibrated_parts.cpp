@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantise/calibrated_parts.h"
 
+#include "ir/marks.h"
 #include "quantise/certain_ranges.h"
 #include "quantise/successors.h"
 
@@ -83,6 +84,9 @@ std::optional<Calibrated> calibrated_with_parts(Calibrated before, Expanded prog
   std::map<ValueId, ValueId> now;
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (const ValueId was = same.value(v); was != no_value) now[was] = v;
+  for (std::size_t n = 0; n < program.graph.nodes.size(); ++n)
+    if (const auto was = same.node(n); was && has_mark(before.graph.nodes[*was], mark::fine))
+      set_mark(program.graph.nodes[n], mark::fine, true);
   before.means.rename(now);
   before.rows.rename(now);
   return Calibrated{.graph = std::move(program.graph),

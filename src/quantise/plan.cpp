@@ -311,6 +311,7 @@ Result<Expanded> expanded(Graph graph, const QuantiseOptions& options) {
   Expanded program{std::move(graph), {}};
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   TOSAIC_CHECK(expand_composites(program.graph, program.inner, program.bounds, whole));
+  whole_numbers(program.graph, program.inner);
   average_with_ranges(program.graph, program.inner, options);
   hold_sums_of_shares(program.graph, program.inner, program.certain, options);
   linear_forms(program.graph, program.inner);

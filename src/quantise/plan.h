@@ -21,9 +21,10 @@ namespace tosaic {
 // A program in the form that is quantised: composites decomposed, norms as linear maps.
 struct Expanded {
   Graph graph;
-  std::vector<char> inner;     // per value: did not exist before
-  KnownBounds bounds = {};     // of results of composites
-  CertainRanges certain = {};  // which samples can only widen
+  std::vector<char> inner;          // per value: did not exist before
+  KnownBounds bounds = {};          // of results of composites
+  CertainRanges certain = {};       // which samples can only widen
+  ValueId first_scaled = no_value;  // values from here on were written for norms, and are nothing to warn of
 };
 // Composites that are to be float stay whole.
 Result<Expanded> expanded(Graph graph, const QuantiseOptions& options = {});

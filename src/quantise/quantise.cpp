@@ -171,7 +171,7 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, Know
   std::vector<Diagnostic> said;
   auto kept = first_scaled;  // values below were there in the round before
   for (int round = 1;; ++round) {
-    Expanded program{graph, inner, inside.bounds, inside.certain};
+    Expanded program{graph, inner, inside.bounds, inside.certain, first_scaled};
     options.rewrite("linear_forms", program.graph, linear_forms, program.inner);
     TOSAIC_TRY(const Decisions decisions, decider.about(program));
     const auto norms = find_row_norms(graph);
@@ -283,7 +283,9 @@ struct Beginning {
 
   Status expand(const QuantiseOptions& options) {
     TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
-    return options.rewrite("expand_composites", graph, expand_composites, inner, bounds, whole);
+    TOSAIC_CHECK(options.rewrite("expand_composites", graph, expand_composites, inner, bounds, whole));
+    options.rewrite("whole_numbers", graph, whole_numbers, inner);
+    return {};
   }
   Status equalise(const QuantiseOptions& options) {
     return options.rewrite("equalise", graph, tosaic::equalise, inner, samples, options);

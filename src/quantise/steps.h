@@ -27,6 +27,9 @@ using StaysWhole = std::function<bool(const Graph& graph, const Node& node)>;
 // `bounds` receives what their operators say of their results.
 using KnownBounds = std::map<ValueId, tosa::Bounds>;
 Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const StaysWhole& whole = {});
+// Integers next to floats become floats, and what is between integers alone stays integers; `inner` grows with the
+// graph's values.
+void whole_numbers(Graph& graph, std::vector<char>& inner);
 // Centring and scaling along the last dim as linear maps; `inner` grows with the graph's values.
 void linear_forms(Graph& graph, std::vector<char>& inner);
 // Functions that their operand's quantised values cannot follow become float again, with a warning. `floating[n]`: node

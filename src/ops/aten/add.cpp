@@ -21,10 +21,8 @@ AtenOp aten_add() {
           .lower = {lower},
           .domain = {"x(2,3,4), x(2,3,4)", "x(2,3,4), x(3,1)", "x(4), x(2,3,4), alpha=2", "x(2,3,4), 2.5", "e(28), x()",
                      "i(-9,9,12), i(-9,9,12)", "i(-9,9,12), 2.5", "i(-9,9,12), i(-9,9,12), alpha=-3", "b(6), b(6)",
-                     "i8(-100,100,6), i8(-100,100,6)",
-                     "x(3), i(0,5,3) # integer=quantise.scale-mismatch: integers among quantised values have no scale",
-                     "b(4), i(-3,3,4)", "x(2,3), b(3)", "Scalar: x(2,3,4), 2.5", "Scalar: x(2,3,4), 2, 3",
-                     "Scalar: i(-9,9,12), 2"},
+                     "i8(-100,100,6), i8(-100,100,6)", "x(3), i(0,5,3)", "b(4), i(-3,3,4)", "x(2,3), b(3)",
+                     "Scalar: x(2,3,4), 2.5", "Scalar: x(2,3,4), 2, 3", "Scalar: i(-9,9,12), 2"},
           .out_overloads = {{"add.Tensor", "out"}}};
 }
 }  // namespace tosaic

@@ -21,15 +21,14 @@ std::optional<Node> core(const CoreCall& call) {
 }  // namespace
 
 AtenOp aten_cat() {
-  return {
-      .schemas = {"cat(Tensor[] tensors, int dim=0) -> Tensor", "concat(Tensor[] tensors, int dim=0) -> Tensor",
-                  "concatenate(Tensor[] tensors, int dim=0) -> Tensor"},
-      .summary = "lays tensors one after the other along a dim",
-      .rule = Rule::joined,
-      .lower = {lower},
-      .domain = {"[x(2,3), x(1,3)], 0", "[x(2,3,4), x(2,1,4), x(2,2,4)], -2", "[x(2,3)], 1", "[x(2,2), b(2,3)], 1",
-                 "[x(2,2), i(-5,5,2,1)], 1 # integer=aten.mixed-dtypes: integers among quantised values have no scale",
-                 "concat.default: [x(2,3), x(2,3)], 1", "concatenate.default: [x(2,3), x(1,3)], 0"},
-      .core = core};
+  return {.schemas = {"cat(Tensor[] tensors, int dim=0) -> Tensor", "concat(Tensor[] tensors, int dim=0) -> Tensor",
+                      "concatenate(Tensor[] tensors, int dim=0) -> Tensor"},
+          .summary = "lays tensors one after the other along a dim",
+          .rule = Rule::joined,
+          .lower = {lower},
+          .domain = {"[x(2,3), x(1,3)], 0", "[x(2,3,4), x(2,1,4), x(2,2,4)], -2", "[x(2,3)], 1", "[x(2,2), b(2,3)], 1",
+                     "[x(2,2), i(-5,5,2,1)], 1", "concat.default: [x(2,3), x(2,3)], 1",
+                     "concatenate.default: [x(2,3), x(1,3)], 0"},
+          .core = core};
 }
 }  // namespace tosaic

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "ir/aten_operators.h"
+#include "ir/tensor.h"
 #include "ir/tosa_operators.h"
+#include "ops/lowering/calls.h"
 #include "ops/lowering/exact.h"
 #include "ops/lowering/functions.h"
 #include "ops/lowering/promotion.h"
@@ -53,24 +57,68 @@ Vals lower(Builder& b, const Call& call) {
   if (!is_float(p.result)) b.refuse("aten.integer-power", "TOSA has no integer power with an exponent per element");
   return general_power(b, p.values[0], p.values[1]);
 }
+
+// The elements of a constant of floats.
+std::optional<std::vector<double>> elements_of(Builder& b, Val v) {
+  if (!v.is_constant() || v.type().quantised()) return std::nullopt;
+  std::vector<double> all;
+  for (std::int64_t i = 0; i < v.shape().elements(); ++i)
+    all.push_back(element_as_double(v.dtype(), b.graph()[v.id()].constant.data(), static_cast<std::size_t>(i)));
+  return all;
+}
+
+// In other calls, for integers: by one exponent, or e^(exponent log |x|). A power that is not whole of a number below
+// zero is none, and counts as that of its magnitude.
+Vals composed(Builder& b, const Call& call) {
+  constexpr double least = 1e-30;  // log 0 is no number
+  if (!call.optional_tensor("self") || !call.optional_tensor("exponent") ||
+      !is_float(
+          promotion::result_type({promotion::Operand::of(call, "self"), promotion::Operand::of(call, "exponent")})))
+    b.refuse("aten.integer-power", "TOSA has no integer power with an exponent per element");
+  const auto real = [&](Val v) {
+    return promotion::is_real(v) ? v : b.aten(aten::op::_to_copy, {v}, {{"dtype", DType::f32}});
+  };
+  const Val x = real(call.tensor("self")), y = real(call.tensor("exponent"));
+  const auto bases = elements_of(b, x), exponents = elements_of(b, y);
+  const auto any = [](const std::vector<double>& all, auto holds) { return std::ranges::any_of(all, holds); };
+  bool spans = y.rank() <= x.rank();  // the result has x's shape
+  for (int d = 1; spans && d <= y.rank(); ++d) spans = y.dim(-d) == 1 || y.dim(-d) == x.dim(-d);
+  if (spans && exponents && !any(*exponents, [&](double e) { return e != exponents->front(); }))
+    return b.aten(aten::op::pow_Tensor_Scalar, {x}, {{"exponent", exponents->front()}});
+  if (bases && !any(*bases, [](double base) { return !(base > 0); })) return calls::exp(calls::mul(y, calls::log(x)));
+  if (!exponents)
+    b.refuse("quantise.power", "of a base that may be below zero, to a power that only the running program knows");
+  const auto odd = [](double e) { return std::fabs(std::fmod(e, 2)) == 1; };
+  const Val log = calls::log(calls::at_least(calls::abs(x), least));
+  const Val power = calls::exp(calls::mul(log, y));
+  if (!any(*exponents, odd)) return power;
+  std::vector<std::int64_t> shown;
+  for (double e : *exponents) shown.push_back(odd(e));
+  const Val mask = b.constant({DType::boolean, y.shape(), {}}, constant_bytes(DType::boolean, shown));
+  return calls::where(mask, calls::mul(power, calls::unary(aten::op::sign, x)), power);
+}
 }  // namespace
 
 AtenOp aten_pow() {
-  return {.schemas = {"pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-                      "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-                      "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-                      "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
-                      "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)"},
-          .summary = "self to the power exponent",
-          .rule = Rule::pointwise,
-          .overload_rules = {{"Tensor_Tensor", Rule::float_only}, {"Tensor", Rule::float_only}},
-          .lower = {lower},
-          .domain = {"x(2,3,4), 2", "x(2,3,4), 3", "u(0.1,4,24), 0.5", "u(0.1,4,24), -0.5",
-                     "x(2,3,4), -2 # half=off: the reciprocal of values near 0 overflows f16", "u(0,4,24), 2.7",
-                     "x(24), 17 # rtol=3e-5: errors of the logarithm times the exponent", "x(2,3,4), 0",
-                     "i(-5,5,12), 3", "i(1,5,12), 0.5", "f(28), 5", "Tensor_Tensor: u(0.1,4,2,3,4), x(3,4)",
-                     "Tensor_Tensor: x(3,4), i(-3,4,3,4)", "Tensor_Tensor: f(28), x()", "Scalar: 2, x(2,3,4)",
-                     "Scalar: 0.5, s(-10,10,33)", "Scalar: -2.0, i(-3,4,12)"},
-          .has_exact_form = true};
+  return {
+      .schemas = {"pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+                  "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+                  "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+                  "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
+                  "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)"},
+      .summary = "self to the power exponent",
+      .rule = Rule::pointwise,
+      .overload_rules = {{"Tensor_Tensor", Rule::inside}, {"Tensor", Rule::inside}},
+      .lower = {lower, composed},
+      .domain = {"x(2,3,4), 2", "x(2,3,4), 3", "u(0.1,4,24), 0.5", "u(0.1,4,24), -0.5",
+                 "x(2,3,4), -2 # half=off: the reciprocal of values near 0 overflows f16", "u(0,4,24), 2.7",
+                 "x(24), 17 # rtol=3e-5: errors of the logarithm times the exponent", "x(2,3,4), 0", "i(-5,5,12), 3",
+                 "i(1,5,12), 0.5", "f(28), 5",
+                 "Tensor_Tensor: u(0.1,4,2,3,4), x(3,4) # integer=target.unsupported: the base may be below zero",
+                 "Tensor_Tensor: x(3,4), i(-3,4,3,4) # integer=target.unsupported: the base may be below zero",
+                 "Tensor_Tensor: f(28), x() # integer=target.unsupported: the base may be below zero",
+                 "Tensor_Tensor: u(0.1,4,2,3,4), const(u(0.5,2,4))", "Tensor_Tensor: u(0.5,4,3,4), const(i(-2,3,4))",
+                 "Scalar: 2, x(2,3,4)", "Scalar: 0.5, s(-10,10,33)", "Scalar: -2.0, i(-3,4,12)"},
+      .has_exact_form = true};
 }
 }  // namespace tosaic

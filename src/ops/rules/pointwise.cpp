@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "ir/marks.h"
 #include "ops/computed.h"
+#include "ops/fine_table.h"
 #include "ops/rules/quantisation_rule.h"
 #include "ops/rules/quantised_call.h"
 
@@ -29,7 +31,8 @@ Vals lower(QuantisedCall& call) {
     if (values->size() == 1) values->resize(inputs.size(), values->front());
     return std::move(*values);
   };
-  Val y = b.table(x, call.declared.at(0).with(x.shape()), f);
+  const TensorType to = call.declared.at(0).with(x.shape());
+  Val y = has_mark(call.node, mark::fine) ? fine_table(b, x, to, f) : b.table(x, to, f);
   return {b.reshape(y, call.declared[0].shape)};
 }
 

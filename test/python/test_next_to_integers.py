@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers next to quantised floats, and functions of two tensors (prod, pow, atan2): all of it in one delegate, with right
+numbers. And logarithms of quiet signals in 16 bits."""
+import warnings
+
+import pytest
+import tosaic
+import torch
+from torch import nn
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+SCHEMES = ["int8", "int16x8"]
+
+
+class Of(nn.Module):
+    def __init__(self, program):
+        super().__init__()
+        self.program = program
+
+    def forward(self, *inputs):
+        return self.program(*inputs)
+
+
+def decibels(expected, found):
+    expected, found = expected.double(), found.double()
+    return float(10 * torch.log10(expected.square().sum() / (expected - found).square().sum().clamp(min=1e-30)))
+
+
+def quantised(program, make, scheme, **options):
+    """(expected, found) of a sample, after the checks that all of the program is in one delegate."""
+    torch.manual_seed(0)
+    samples = [make() for _ in range(8)]
+    exported = torch.export.export(Of(program), samples[0])
+    explained = tosaic.explain(exported, target="tosa-int")
+    assert [node.op for node in explained.nodes if not node.taken] == []
+    artifact = tosaic.compile(exported, target="tosa-int", calibration=samples, quantize=scheme, **options)
+    return program(*samples[0]), artifact.run(*samples[0])
+
+
+def floats(*shape):
+    return lambda: (torch.randn(*shape),)
+
+
+def beside_counts():
+    return torch.randn(4, 7), torch.randint(0, 5, (4, 7)).int()
+
+
+EXPONENTS = torch.tensor([0.5, 1, 2, 3, -1, 1.5, 0])
+WHOLE = torch.tensor([3.0, 2, 1, 3, 2, 1, 1])
+PROGRAMS = {  # program, inputs, least dB of the two schemes
+    "numbers of places": (lambda v: torch.arange(1, 8) * v, floats(3, 7), 35, 75),
+    "counted": (lambda x: x + torch.arange(7) // 2, floats(3, 7), 35, 75),
+    "an input of integers": (lambda x, n: x * n, beside_counts, 35, 75),
+    "added": (lambda x, n: x + n, beside_counts, 35, 75),
+    "chosen": (lambda x, n: torch.where(n > 2, x, n), beside_counts, 35, 75),
+    "the place of the largest": (lambda x: x.argmax(-1) * x.sum(-1), floats(4, 7), 30, 70),
+    "product": (lambda x: x.prod(-1), floats(50, 4), 28, 65),
+    "product of many": (lambda x: x.sigmoid().mul(2).prod(0), floats(19, 5), 22, 55),
+    "powers": (lambda x: x ** EXPONENTS, lambda: (torch.rand(4, 7) + 0.3,), 35, 70),
+    "whole powers of negative numbers": (lambda x: x ** WHOLE, floats(5, 7), 30, 55),
+    "one power": (lambda x: x ** torch.full((7,), 0.96), lambda: (torch.rand(4, 7) * 3,), 35, 75),
+    "powers of numbers": (lambda x: torch.tensor([1.0, 2, 3, 0.5]) ** x, floats(6, 4), 28, 65),
+    "angle": (torch.atan2, lambda: (torch.randn(40, 7), torch.randn(40, 7)), 35, 65),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_is_taken_with_right_numbers(name, scheme):
+    program, make, *least = PROGRAMS[name]
+    assert decibels(*quantised(program, make, scheme)) > least[SCHEMES.index(scheme)]
+
+
+def test_angles_on_the_axes():
+    y, x = torch.tensor([[0, 0, 0, 2, -2.0]]), torch.tensor([[0, 1, -1, 0, 0.0]])
+    artifact = tosaic.compile(Of(torch.atan2), (y, x), "tosa-int", calibration=[(y, x), (x, y)])
+    torch.testing.assert_close(artifact.run(y, x), torch.atan2(y, x), atol=0.03, rtol=0)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_how_many_rows_each_expert_gets(scheme):
+    """As mixtures of experts of transformers count them: through floats, between integers alone."""
+    def program(x):
+        chosen = x.argmax(-1)
+        counts = torch.histc(chosen.float(), bins=7, min=0, max=6)
+        return torch.cumsum(counts, 0, dtype=torch.int32), x.relu()
+
+    (ends, _), (found, _) = quantised(program, floats(40, 7), scheme)
+    assert found.tolist() == ends.tolist()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_no_warning_of_what_was_written_for_norms(scheme):
+    def program(x):
+        return x / x.abs().mean(-1, keepdim=True).clamp(min=1e-5)
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        quantised(program, lambda: (torch.randn(4, 7) * torch.tensor([[1], [0.2], [0], [2]]),), scheme)
+    assert not [warning for warning in said if "unlike-ranges" in str(warning.message)]
+
+
+@pytest.mark.parametrize("observer", ["histogram", "minmax"])
+def test_a_logarithm_of_quiet_and_silent_bands(observer):
+    filters = torch.rand(33, 10, generator=torch.Generator().manual_seed(1)) * torch.logspace(-3, 0, 10)
+    filters[:, 4] = 0
+
+    def program(x):
+        frames = torch.fft.rfft(x.unfold(-1, 64, 32)).abs().square()
+        return (frames @ filters + 1e-6).log()
+
+    assert decibels(*quantised(program, floats(1, 400), "int16x8", observer=observer)) > 45
