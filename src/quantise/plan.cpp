@@ -286,8 +286,13 @@ void plan_weights(const Expanded& program, const QuantiseOptions& options, Quant
       const ValueId w = node.inputs[operand];
       if (w == no_value || !graph[w].is_constant() || !real(graph[w])) continue;
       const bool weight = operand == 1 && found.schema->argument("weight");
-      const int axis = options.per_channel && weight ? weight_axis(*found.schema, node.attrs) : -1;
       const bool made = w < program.inner.size() && program.inner[w];  // a centring, say, needs all its bits
+      // Of a matrix that multiplies rows each column gives a channel of the result: bands of a filter bank, say.
+      // With 16 bits it has one scale, as what it is multiplied with.
+      const ValueId x = node.inputs[1 - operand];
+      const bool columns =
+          operand == 1 && !weight && !made && graph[w].type.rank() == 2 && x != no_value && !plan.wide[x];
+      const int axis = !options.per_channel ? -1 : weight ? weight_axis(*found.schema, node.attrs) : columns ? 1 : -1;
       plan.weights.push_back({n, operand, axis, !weight, weight && options.four_bits && !made});
     }
   }

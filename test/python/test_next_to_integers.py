@@ -100,8 +100,10 @@ def test_no_warning_of_what_was_written_for_norms(scheme):
     assert not [warning for warning in said if "unlike-ranges" in str(warning.message)]
 
 
-@pytest.mark.parametrize("observer", ["histogram", "minmax"])
-def test_a_logarithm_of_quiet_and_silent_bands(observer):
+@pytest.mark.parametrize("scheme, observer, least", [("int8", "histogram", 40), ("int16x8", "histogram", 45),
+                                                     ("int16x8", "minmax", 45)])
+def test_a_logarithm_of_quiet_and_silent_bands(scheme, observer, least):
+    """Of bands with filters of unlike size, which have scales of their own in 8 bits."""
     filters = torch.rand(33, 10, generator=torch.Generator().manual_seed(1)) * torch.logspace(-3, 0, 10)
     filters[:, 4] = 0
 
@@ -109,4 +111,4 @@ def test_a_logarithm_of_quiet_and_silent_bands(observer):
         frames = torch.fft.rfft(x.unfold(-1, 64, 32)).abs().square()
         return (frames @ filters + 1e-6).log()
 
-    assert decibels(*quantised(program, floats(1, 400), "int16x8", observer=observer)) > 45
+    assert decibels(*quantised(program, floats(1, 400), scheme, observer=observer)) > least

@@ -25,7 +25,8 @@ AtenOp aten_matmul() {
       .rule = Rule::accumulate,
       .lower = {lower},
       .domain = {"x(3,4), x(4,5)", "x(2,3,4), x(4,5)", "x(2,3,4), x(2,4,5)", "x(2,1,3,4), x(3,4,5)", "x(4), x(2,4,3)",
-                 "x(2,3,4), x(4)", "x(5), x(5)", "x(3,4), x(2,4,5)", "linalg_matmul.default: x(3,4), x(4,2)"},
+                 "x(2,3,4), x(4)", "x(5), x(5)", "x(3,4), x(2,4,5)", "x(2,3,4), const(x(4,5))",
+                 "linalg_matmul.default: x(3,4), x(4,2)"},
       .core = core};
 }
 }  // namespace tosaic

@@ -39,7 +39,12 @@ inline Val matrix_product(Builder& b, const std::string& op, Val x, Val y) {
     return b.reshape(b.broadcast_to(v, Shape(dims)), {n, v.dim(-2), v.dim(-1)});
   };
   Val product;
-  if (ny == 1 && x.shape().elements() == n * h * c)
+  const auto& scales = y.type().scales;
+  if (ny == 1 && y.is_constant() && scales && !scales->per_tensor()) {
+    // A constant matrix whose columns have scales of their own is a layer's weight, which is what NPUs take.
+    const Val weight = b.reshape(b.transpose(b.reshape(y, {c, w}), {1, 0}), {w, 1, 1, c});
+    product = b.conv2d(b.reshape(x, {1, 1, n * h, c}), weight, std::nullopt, {0, 0, 0, 0}, {1, 1}, {1, 1});
+  } else if (ny == 1 && x.shape().elements() == n * h * c)
     product = b.matmul(b.reshape(x, {1, n * h, c}), b.reshape(y, {1, c, w}));  // one matrix for all rows
   else
     product = b.matmul(expanded(x), expanded(y));
