@@ -60,6 +60,7 @@ PROGRAMS = {  # program, inputs, least dB of the two schemes
     "whole powers of negative numbers": (lambda x: x ** WHOLE, floats(5, 7), 30, 55),
     "one power": (lambda x: x ** torch.full((7,), 0.96), lambda: (torch.rand(4, 7) * 3,), 35, 75),
     "powers of numbers": (lambda x: torch.tensor([1.0, 2, 3, 0.5]) ** x, floats(6, 4), 28, 65),
+    "sinc": (torch.sinc, floats(40, 7), 30, 60),
     "angle": (torch.atan2, lambda: (torch.randn(40, 7), torch.randn(40, 7)), 35, 65),
 }
 
