@@ -30,7 +30,7 @@ inline constexpr Mark<std::vector<std::string>> argument_order{"argument_order"}
 inline constexpr Mark<bool> effect{"effect"}, undecomposed{"undecomposed"};
 inline constexpr Mark<bool> complex_results{"complex_results"};  // real and imaginary parts, not yet pairs of floats
 inline constexpr Mark<bool> exact{"exact"};  // its rounding shows: the nearest float (normalise/seen_rounding.cpp)
-inline constexpr Mark<bool> fine{"fine"};    // its table needs more knots beside 0 (quantise/fine_tables.h)
+inline constexpr Mark<bool> fine{"fine"};    // its table needs more knots next to 0 (quantise/fine_tables.h)
 inline constexpr Mark<bool> distinct{"distinct"};  // its indices name no element twice: one SCATTER
 // Of the partitioner: why it stays outside every delegate; that no neighbour shares its delegate.
 inline constexpr Mark<std::string> set_aside{"set_aside"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table of 16-bit quantised values has a knot at every 128th of them, and lines in between. A logarithm leaves its
-// line by far in the first two intervals beside 0, where a quiet signal lies. There a second table, whose knots are the
-// quantised values themselves, adds what is missing.
+// line by far in the first two intervals next to 0, where a quiet signal lies. There a second table, whose knots are
+// the quantised values themselves, adds what is missing.
 #pragma once
 #include "ops/builder.h"
 

@@ -14,10 +14,10 @@ namespace {
 constexpr double share_unseen = 1.0 / 1024;  // of elements at a quantised value, where nobody counted: a quarter in all
 constexpr double tolerable = 1.0 / 1024;     // of the result's range: what rounding to 8 bits costs, or 60 dB
 
-// The squared error that the lines between the first knots beside 0 make, in the mean over all elements. `side`: 1
+// The squared error that the lines between the first knots next to 0 make, in the mean over all elements. `side`: 1
 // above 0, -1 below.
-double error_beside_zero(const Graph& graph, const Node& node, double step, double side, const Range& result,
-                         const Histogram* histogram) {
+double error_next_to_zero(const Graph& graph, const Node& node, double step, double side, const Range& result,
+                          const Histogram* histogram) {
   constexpr int between = 128, last = 2 * between;
   std::vector<double> at;
   for (int q = 0; q <= last; ++q) at.push_back(side * q * step);
@@ -59,8 +59,8 @@ std::vector<std::size_t> fine_tables(const Graph& graph, const std::map<ValueId,
     const double step = std::max(std::fabs(range->second.lowest), std::fabs(range->second.highest)) / 32767;
     const double width = result->second.highest - result->second.lowest;
     if (!(step > 0) || !(width > 0)) continue;
-    double error = error_beside_zero(graph, node, step, 1, result->second, counted);
-    if (range->second.lowest < 0) error += error_beside_zero(graph, node, step, -1, result->second, counted);
+    double error = error_next_to_zero(graph, node, step, 1, result->second, counted);
+    if (range->second.lowest < 0) error += error_next_to_zero(graph, node, step, -1, result->second, counted);
     if (error > width * tolerable * width * tolerable) found.push_back(n);
   }
   return found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tables of 16-bit quantised values need a second one beside 0 (ops/fine_table.h): the samples say, as it costs a
-// look-up more. Private to quantise/.
+// Which tables of 16-bit quantised values need a second one next to 0 (ops/fine_table.h): the samples say, as it costs
+// a look-up more. Private to quantise/.
 #pragma once
 #include <cstddef>
 #include <map>

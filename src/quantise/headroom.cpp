@@ -21,7 +21,7 @@ bool undefined_beyond(const Graph& graph, const Node& node, const Range& range) 
   return y.ok() && std::any_of(y->begin(), y->end(), [](double value) { return !std::isfinite(value); });
 }
 
-// Many elements lie beside a pole at 0, as quiet ones do before a logarithm, and what comes to 0 in quantised values
+// Many elements lie next to a pole at 0, as quiet ones do before a logarithm, and what comes to 0 in quantised values
 // gets the end of the result's range: that is to be the least that the samples show.
 bool ends_at_zero(const Graph& graph, const Node& node) {
   if (!has_mark(node, mark::fine)) return false;
