@@ -169,6 +169,7 @@ ErrorFamily quantise() {
            "apply the mask after the model, or return the tensor without the mask"},
           {"overflow", "the integer form of the operator may exceed its accumulator"},
           {"pointwise-operand", "a pointwise function takes a second computed tensor"},
+          {"power", "a base that may be below zero, to a power that is computed, has no integer form"},
           {"product-form", "a product of these types has no integer form"},
           {"rescale-axis", "scales run along an axis that RESCALE does not have"},
           {"rescale-types", "RESCALE does not convert between these types"},
