@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ir/marks.h"
 #include "quantise/calibration.h"
 #include "quantise/large_pools.h"
 #include "quantise/norms_anew.h"
@@ -52,6 +53,12 @@ Status has_no_bodies(const Graph& graph) {
   return {};
 }
 
+// Tables that samples of one size ask to be fine are fine at all.
+void same_tables(const Graph& from, Graph& to) {
+  for (std::size_t n = 0; n < to.nodes.size(); ++n)
+    if (has_mark(from.nodes[n], mark::fine)) set_mark(to.nodes[n], mark::fine, true);
+}
+
 // The larger of what two sizes say, where they say it of the same round.
 void include(RowScaling& round, const RowScaling& other) {
   if (round.largest.size() != other.largest.size() || round.norms.size() != other.norms.size()) return;
@@ -85,6 +92,7 @@ Status share_ranges(std::span<Calibration* const> at_sizes) {
     const Calibration::Impl& more = other->impl();
     TOSAIC_CHECK(has_no_bodies(more.found.graph));
     TOSAIC_CHECK(is_one_program(first.found.graph, more.found.graph));
+    same_tables(more.found.graph, first.found.graph);
     QuantisationPlan theirs = more.found.plan;
     for (ValueId v = 0; v < theirs.wide.size(); ++v)  // what samples of any size want in 16 bits has them at all
       theirs.wide[v] = first.found.plan.wide[v] = static_cast<char>(theirs.wide[v] | first.found.plan.wide[v]);
@@ -117,6 +125,7 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   KnownBounds bounds;
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
+  whole_numbers(graph, inner);
   CertainRanges certain;  // in the ranges that are known
   QuantiseOptions as_known = options;
   as_known.varying = known.varying;
@@ -126,6 +135,7 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   write_norms_as(known.rounds, graph, inner, certain, scaled, options);
   linear_forms(graph, inner);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
+  same_tables(known.graph, graph);
   Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,
                   known.compared,   known.first_scaled, {},           {},           {},
                   known.rounded,    known.shifts,       known.rounds, known.varying};

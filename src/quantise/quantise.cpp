@@ -232,7 +232,8 @@ Result<Calibrated> calibrated_by_known_rows(Graph graph, std::vector<char> inner
     write_norms_as(options.norms_as->rounds, norms_of, inner, inside.certain, scaled, options);
   });
   RowSizes rows(find_row_norms(graph));
-  Expanded program{std::move(graph), std::move(inner), std::move(inside.bounds), std::move(inside.certain)};
+  Expanded program{std::move(graph), std::move(inner), std::move(inside.bounds), std::move(inside.certain),
+                   first_scaled};
   options.rewrite("linear_forms", program.graph, linear_forms, program.inner);
   TOSAIC_TRY(const Decisions decisions, decider.about(program));
   TOSAIC_TRY(Calibrated found, calibrated_on(samples, std::move(program), decisions, {}, rows, options, sink));
