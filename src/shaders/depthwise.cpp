@@ -7,7 +7,7 @@ namespace tosaic::shaders {
 namespace {
 
 constexpr std::int64_t most_taps = 25;  // that an invocation reads before it adds them up
-// Of f16, windows of more taps: invocations of a group make a line each, so that all lines are read at once.
+// Windows of more taps: invocations of a group make a line each, so that all lines are read at once.
 constexpr std::int64_t longest_line = 16, most_lines = 8, quads_of_group = 32;
 
 bool is_by_lines(const tosa::View& view) {
@@ -81,7 +81,7 @@ MadeList depthwise_by_lines(const Work& work, const tosa::View& view, const Fini
               index = s.select(exists, which, s.integer(0));
   Taps taps(s, view, index);
   taps.read_line(line);
-  const Shared memory = s.shared(Kind::real, invocations);
+  const Shared memory = s.shared(is_float(view.out().dtype) ? Kind::real : Kind::integer, invocations);
   s.store(memory, s.local(), s.vector(taps.sums()));
   s.barrier();
   s.when((line == 0) & exists, [&] {
@@ -100,8 +100,7 @@ MadeList depthwise_by_lines(const Work& work, const tosa::View& view, const Fini
 bool has_quad_taps(const tosa::View& view) {
   const Shape& weight = view.in(1).shape;
   return has_narrow_sums(view) && weight.size(3) == 1 && weight.size(2) % 4 == 0 &&
-         (!is_by_lines(view) ||
-          (view.in(0).dtype == DType::f16 && weight.size(0) <= most_lines && weight.size(1) <= longest_line));
+         (!is_by_lines(view) || (weight.size(0) <= most_lines && weight.size(1) <= longest_line));
 }
 
 MadeList make_quad_depthwise(const Work& work, const Node& node, const Finish& end) {

@@ -70,17 +70,25 @@ TEST(MovedRows, NeighboursBecomeChannels) {
 
 // A window of so many taps is read line by line.
 TEST(MovedRows, LargeDepthwiseWindows) {
-  for (const DType type : {DType::f16, DType::f32}) {
+  for (const DType type : {DType::f16, DType::f32, DType::i8}) {
     Net net(5);
-    const ValueId x = net.input(type, {1, 11, 9, 12}, -1, 1), w = net.constant(type, {6, 7, 12, 1}, -1, 1),
-                  b = net.constant(type, {12}, -1, 1), zero = net.zero(type);
-    net.output(net.node("depthwise_conv2d", {x, w, b, zero, zero},
+    const bool real = is_float(type);
+    const double most = real ? 1 : 127;
+    const ValueId x = net.input(type, {1, 11, 9, 12}, -most, most), w = net.constant(type, {6, 7, 12, 1}, -most, most),
+                  b = net.constant(real ? type : DType::i32, {12}, -most, most),
+                  zero = real ? net.zero(type) : net.numbers(type, {0});
+    const ValueId x_zero = real ? zero : net.numbers(type, {-3});
+    net.output(net.node("depthwise_conv2d", {x, w, b, x_zero, zero},
                         {{"pad", Sizes{3, 3, 3, 3}},
                          {"stride", Sizes{1, 2}},
                          {"dilation", Sizes{1, 1}},
-                         {"acc_type", DType::f32},
+                         {"acc_type", real ? DType::f32 : DType::i32},
                          {"local_bound", false}}));
-    expect_of_every_tier(net, type == DType::f16 ? Tolerance{2e-2, 2e-3} : Tolerance{1e-5, 1e-5}, "depthwise");
+    expect_of_every_tier(net,
+                         type == DType::f16   ? Tolerance{2e-2, 2e-3}
+                         : type == DType::f32 ? Tolerance{1e-5, 1e-5}
+                                              : Tolerance{},
+                         "depthwise");
   }
 }
 
