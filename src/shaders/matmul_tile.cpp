@@ -4,8 +4,9 @@
 namespace tosaic::shaders {
 
 MatmulTile matmul_tile(Kernel& s, const TiledMatmul& size, const MatmulOperand& left, const MatmulOperand& right) {
-  const auto& [a_units, a] = left;
-  const auto& [b_units, b] = right;
+  // By name: clang 14 captures no structured bindings.
+  const auto &a_units = left.fetched, &b_units = right.fetched;
+  const auto &a = left.strided, &b = right.strided;
   const Value all_rows = s.param(size.rows), all_columns = s.param(size.columns), all_depth = s.param(size.depth);
   const Value tiles_across = s.param(size.across()), tiles_down = s.param(size.down()), rest = s.group() / tiles_across;
   const Value number = rest / tiles_down, batch_exists = number < s.param(size.batches);

@@ -37,18 +37,10 @@ class Moved {
 
   // What all of it comes from; no_value: several tensors, or computed ones, or constants.
   ValueId source(ValueId v) {
-    for (const Node* node = maker(v); node && moves(*node); node = maker(v)) {
-      const std::size_t operands = node->op == tosa::op::concat ? node->inputs.size() : 1;
-      std::optional<ValueId> all;
-      for (std::size_t i = 0; i < operands; ++i) {
-        const ValueId one = operands == 1 ? node->inputs[0] : source(node->inputs[i]);
-        if (all && *all != one) return no_value;
-        all = one;
-      }
-      if (operands > 1) return *all;
-      v = *all;
-    }
-    return uses_.constant(v) ? no_value : v;
+    const auto [known, is_new] = sources_.try_emplace(v, no_value);
+    if (!is_new) return known->second;
+    const ValueId found = source_of(v);
+    return sources_[v] = found;
   }
 
   std::optional<Rows> rows(ValueId v, ValueId source) {
@@ -67,6 +59,15 @@ class Moved {
 
  private:
   const Node* maker(ValueId v) const { return plan::maker(uses_.graph, uses_.producer, v); }
+
+  ValueId source_of(ValueId v) {
+    const Node* node = maker(v);
+    if (!node || !moves(*node)) return uses_.constant(v) ? no_value : v;
+    const ValueId first = source(node->inputs[0]);
+    for (std::size_t i = 1; node->op == tosa::op::concat && i < node->inputs.size(); ++i)
+      if (source(node->inputs[i]) != first) return no_value;
+    return first;
+  }
 
   // Sizes in rows; nullopt: parts of a row stand in the last dim.
   std::optional<std::vector<std::int64_t>> sizes_of(const Shape& shape) const {
@@ -156,6 +157,7 @@ class Moved {
   }
 
   const plan::Uses& uses_;
+  std::map<ValueId, ValueId> sources_;  // of what was asked: parts that come together again and again are many ways
   ValueId source_ = no_value;
   std::int64_t row_ = 1;
   int copies_ = 0;

@@ -50,6 +50,15 @@ TEST(MovedRows, OfRolledWindows) {
   for (const DType type : {DType::f32, DType::f16, DType::i32}) expect_of_every_tier(windows(type, 8), {}, "windows");
 }
 
+// Each of them reads the one before twice: 2^60 ways to the beginning.
+TEST(MovedRows, OfSixtyRolls) {
+  Net net(7);
+  ValueId v = net.input(DType::f32, {4, 8}, -1, 1);
+  for (int i = 0; i < 60; ++i) v = rolled(net, v, 0, 1 + i % 3);
+  net.output(net.node("abs", {v}));
+  EXPECT_EQ(kernels_of(net), (std::vector<std::string>{"gather"}));
+}
+
 // Four neighbours become the channels of one; what is no whole row stays as it is.
 TEST(MovedRows, NeighboursBecomeChannels) {
   for (const std::int64_t part : {8, 6}) {
