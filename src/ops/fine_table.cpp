@@ -13,16 +13,16 @@ namespace {
 
 // What the table by itself gives at quantised values -fine_values...fine_values of x.
 std::vector<double> of_lines(const TensorType& x, const TensorType& to, const Builder::Function& f) {
-  std::vector<std::int64_t> codes;
-  for (std::int64_t q = -fine_values; q <= fine_values; ++q) codes.push_back(q);
-  const Shape shape{static_cast<std::int64_t>(codes.size())};
+  std::vector<std::int64_t> quantised;
+  for (std::int64_t q = -fine_values; q <= fine_values; ++q) quantised.push_back(q);
+  const Shape shape{static_cast<std::int64_t>(quantised.size())};
   Graph scratch;
   Builder b(scratch);
   b.fold(true);
-  const Val y = b.table(b.constant(x.with(shape), constant_bytes(DType::i16, codes)), to.with(shape), f);
+  const Val y = b.table(b.constant(x.with(shape), constant_bytes(DType::i16, quantised)), to.with(shape), f);
   const Value& found = scratch[y.id()];
   std::vector<double> values;
-  for (std::size_t i = 0; found.is_constant() && i < codes.size(); ++i)
+  for (std::size_t i = 0; found.is_constant() && i < quantised.size(); ++i)
     values.push_back(to.scales->scale[0] * static_cast<double>(element_as_integer(to.dtype, found.constant.data(), i) -
                                                                to.scales->zero_point[0]));
   return values;

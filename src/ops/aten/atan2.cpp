@@ -31,12 +31,8 @@ Vals lower(Builder& b, const Call& call) {
 // In other calls, for integers: the arc tangent of e^d, where d is the difference of the logarithms, which have the
 // same precision whatever the sizes, and a quotient has not. A height of zero is less than any width.
 Vals composed(Builder& b, const Call& call) {
-  const auto real = [&](std::string_view name) {
-    Val v = call.tensor(name);
-    return promotion::is_real(v) ? v : b.aten(aten::op::_to_copy, {v}, {{"dtype", DType::f32}});
-  };
   constexpr double least_height = 1e-30, least_width = 1e-20;
-  Val y = real("self"), x = real("other");
+  Val y = promotion::as_real(call.tensor("self")), x = promotion::as_real(call.tensor("other"));
   Val height = calls::log(calls::at_least(calls::abs(y), least_height));
   Val width = calls::log(calls::at_least(calls::abs(x), least_width));
   const auto negative = [&](Val v) { return b.aten(aten::op::lt_Scalar, {v}, {{"other", 0.0}}); };

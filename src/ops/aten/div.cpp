@@ -17,11 +17,9 @@ Val quotient(Builder& b, Val x, const promotion::Operand& y) {
     const DType type = promotion::promoted(a.dtype(), d.dtype());
     return functions::nearest_quotient(b.cast(a, type), b.cast(d, type));
   }
-  auto real = [&](Val v) {
-    return promotion::is_real(v) ? v : b.aten(aten::op::_to_copy, {v}, {{"dtype", DType::f32}});
-  };
-  if (!y.tensor) return b.aten(aten::op::mul_Scalar, {real(x)}, {{"other", 1 / y.number}});
-  return b.aten(aten::op::mul_Tensor, {real(x), b.aten(aten::op::reciprocal, {real(*y.tensor)})});
+  const Val real = promotion::as_real(x);
+  if (!y.tensor) return b.aten(aten::op::mul_Scalar, {real}, {{"other", 1 / y.number}});
+  return b.aten(aten::op::mul_Tensor, {real, b.aten(aten::op::reciprocal, {promotion::as_real(*y.tensor)})});
 }
 
 Vals lower(Builder& b, const Call& call) {

@@ -10,10 +10,7 @@ namespace tosaic {
 namespace {
 // The larger one plus log(1 + e^-|a - b|). Of two equal infinities the difference counts as 0.
 Vals lower(Builder& b, const Call& call) {
-  auto real = [&](Val v) {
-    return promotion::is_real(v) ? v : b.aten(aten::op::_to_copy, {v}, {{"dtype", DType::f32}});
-  };
-  Val x = real(call.tensor("self")), y = real(call.tensor("other"));
+  Val x = promotion::as_real(call.tensor("self")), y = promotion::as_real(call.tensor("other"));
   const double base = call.schema().name == "logaddexp2" ? std::numbers::ln2 : 1.0;
   Val apart = b.aten(aten::op::nan_to_num, {calls::abs(calls::sub(x, y))}, {{"nan", 0.0}});
   Val tail = b.aten(aten::op::softplus, {calls::mul(calls::unary(aten::op::neg, apart), base)});

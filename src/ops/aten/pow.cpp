@@ -75,10 +75,7 @@ Vals composed(Builder& b, const Call& call) {
       !is_float(
           promotion::result_type({promotion::Operand::of(call, "self"), promotion::Operand::of(call, "exponent")})))
     b.refuse("aten.integer-power", "TOSA has no integer power with an exponent per element");
-  const auto real = [&](Val v) {
-    return promotion::is_real(v) ? v : b.aten(aten::op::_to_copy, {v}, {{"dtype", DType::f32}});
-  };
-  const Val x = real(call.tensor("self")), y = real(call.tensor("exponent"));
+  const Val x = promotion::as_real(call.tensor("self")), y = promotion::as_real(call.tensor("exponent"));
   const auto bases = elements_of(b, x), exponents = elements_of(b, y);
   const auto any = [](const std::vector<double>& all, auto holds) { return std::ranges::any_of(all, holds); };
   bool spans = y.rank() <= x.rank();  // the result has x's shape

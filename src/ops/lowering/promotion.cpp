@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/aten_operators.h"
+
 namespace tosaic::promotion {
 namespace {
 
@@ -114,6 +116,8 @@ Attr scalar_attribute(const Call& call, std::string_view name) {
   if (call.is_float_scalar(name)) return call.number(name);
   return call.integer(name);
 }
+
+Val as_real(Val x) { return is_real(x) ? x : x.builder().aten(aten::op::_to_copy, {x}, {{"dtype", DType::f32}}); }
 
 Val as_float(Val x) { return is_real(x) ? x : x.builder().cast(x, DType::f32); }
 

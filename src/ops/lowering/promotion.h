@@ -40,6 +40,8 @@ Promoted promote(Builder& b, const Call& call, std::initializer_list<std::string
 // Integers and booleans as f32, what PyTorch's float functions do first. Quantised tensors are real numbers already.
 Val as_float(Val x);
 bool is_real(Val x);  // float, or quantised
+// The same by PyTorch's call, for what is composed of calls.
+Val as_real(Val x);
 // A Scalar argument as it was given, int or float, for passing on.
 Attr scalar_attribute(const Call& call, std::string_view name);
 
