@@ -82,8 +82,8 @@ class Finder {
     }
     if (!trial) return;
     spread_factors(trial->graph, of, found_.factors);
-    for (std::size_t i = 0; i < node.outputs.size() && i < trial->results.size();
-         ++i)  // no indices of a pool's largest
+    // A pool's lowering may leave out the indices of the largest.
+    for (std::size_t i = 0; i < node.outputs.size() && i < trial->results.size(); ++i)
       if (node.outputs[i] != no_value) found_.of[node.outputs[i]] = of[trial->results[i]];
   }
 

@@ -123,9 +123,7 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   const StatesAsTensors states(graph);
   std::vector<char> inner;
   KnownBounds bounds;
-  TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
-  TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
-  whole_numbers(graph, inner);
+  TOSAIC_CHECK(expand_calls(graph, inner, bounds, options));
   CertainRanges certain;  // in the ranges that are known
   QuantiseOptions as_known = options;
   as_known.varying = known.varying;

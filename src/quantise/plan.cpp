@@ -312,11 +312,17 @@ bool computes_quantised(const Graph& graph, const Node& node) {
                      [&](ValueId v) { return v != no_value && real(graph[v]); });
 }
 
+Status expand_calls(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const QuantiseOptions& options,
+                    const Rewrites& rewrite) {
+  TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
+  TOSAIC_CHECK(rewrite("expand_composites", graph, expand_composites, inner, bounds, whole));
+  rewrite("whole_numbers", graph, whole_numbers, inner);
+  return {};
+}
+
 Result<Expanded> expanded(Graph graph, const QuantiseOptions& options) {
   Expanded program{std::move(graph), {}};
-  TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
-  TOSAIC_CHECK(expand_composites(program.graph, program.inner, program.bounds, whole));
-  whole_numbers(program.graph, program.inner);
+  TOSAIC_CHECK(expand_calls(program.graph, program.inner, program.bounds, options));
   average_with_ranges(program.graph, program.inner, options);
   hold_sums_of_shares(program.graph, program.inner, program.certain, options);
   linear_forms(program.graph, program.inner);

@@ -29,6 +29,10 @@ struct Expanded {
 // Composites that are to be float stay whole.
 Result<Expanded> expanded(Graph graph, const QuantiseOptions& options = {});
 Result<StaysWhole> stays_whole(const QuantiseOptions& options);
+// The first step of that, the same for every way to quantise a program: composites as calls, and integers next to
+// floats as floats. `inner` and `bounds` as in Expanded.
+Status expand_calls(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const QuantiseOptions& options,
+                    const Rewrites& rewrite = {});
 
 // A constant of an accumulating call that becomes symmetric quantised values, whichever operand it is; a bias stays
 // float, the lowering knows its scale. Weights have 8 bits or 4 with activations of 8 and 16; the matrices of a product

@@ -150,6 +150,14 @@ class Decider {
   std::set<std::int64_t> said_;  // lines
 };
 
+// What was done about norms, for other sizes of the program.
+void keep_rounds(Calibrated& found, const ScaledRows& scaled, std::vector<RowScaling> rounds,
+                 const QuantiseOptions& options) {
+  for (auto [mean, of] : scaled.means) found.ranges[mean].include(found.ranges[of]);
+  found.rounds = std::move(rounds);
+  found.varying = options.varying;
+}
+
 // Calibrates, and again where rows are to be scaled first, which takes the range of their elements. What norms in parts
 // need is known without running the samples once more, unless some could not be held so.
 struct KnownInside {
@@ -207,9 +215,7 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, Know
     if (done) {
       for (Diagnostic& d : said) sink(std::move(d));
       if (round > 1) result.first_scaled = first_scaled;
-      for (auto [mean, of] : scaled.means) result.ranges[mean].include(result.ranges[of]);
-      result.rounds = std::move(rounds);
-      result.varying = options.varying;
+      keep_rounds(result, scaled, std::move(rounds), options);
       return std::move(result);
     }
     if (only_parts) before = std::move(known);
@@ -238,9 +244,7 @@ Result<Calibrated> calibrated_by_known_rows(Graph graph, std::vector<char> inner
   TOSAIC_TRY(const Decisions decisions, decider.about(program));
   TOSAIC_TRY(Calibrated found, calibrated_on(samples, std::move(program), decisions, {}, rows, options, sink));
   found.first_scaled = first_scaled;
-  for (auto [mean, of] : scaled.means) found.ranges[mean].include(found.ranges[of]);
-  found.rounds = options.norms_as->rounds;
-  found.varying = options.varying;
+  keep_rounds(found, scaled, options.norms_as->rounds, options);
   return found;
 }
 
@@ -282,12 +286,7 @@ struct Beginning {
   std::vector<char> inner = std::vector<char>(graph.values.size());  // as in Expanded
   KnownBounds bounds = {};
 
-  Status expand(const QuantiseOptions& options) {
-    TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
-    TOSAIC_CHECK(options.rewrite("expand_composites", graph, expand_composites, inner, bounds, whole));
-    options.rewrite("whole_numbers", graph, whole_numbers, inner);
-    return {};
-  }
+  Status expand(const QuantiseOptions& options) { return expand_calls(graph, inner, bounds, options, options.rewrite); }
   Status equalise(const QuantiseOptions& options) {
     return options.rewrite("equalise", graph, tosaic::equalise, inner, samples, options);
   }
