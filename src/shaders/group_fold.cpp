@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t shortest = 16, most_parts = 128;
 // Of lines whose elements lie apart, next to each other: fewer where lines are so long that reading them after each
-// other takes longer than reading pieces of what comes at once.
+// other takes longer than reading parts of what comes at once.
 constexpr std::int64_t neighbours = 16, long_line = 256, neighbours_of_long = 4;
 constexpr std::uint32_t at_once = 8;  // elements that an invocation reads before it folds them
 

@@ -382,13 +382,8 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const bool splits = parts > 1;  // of f16 alone
   Kernel s(work, std::string(node.op.base()), Groups{tiles * parts, tile.invocations()});
   MatrixProduct product(s, tile, weights.by_columns);
-  Value all_rows = s.param(rows), group = s.group(), part = s.integer(0);
-  if (splits) {  // There may be more groups than tiles and parts: those have no rows.
-    const Value all_tiles = s.param(tiles), number = group / all_tiles, exists = number < parts;
-    part = s.select(exists, number, part);
-    group = group % all_tiles;
-    all_rows = s.select(exists, all_rows, s.integer(0));
-  }
+  Value all_rows = s.param(rows), group = s.group();
+  const Value part = part_of(s, split, tiles, group, all_rows);
   const ConvolvedGroup own_group(s, weights.groups, tiles_of_each, group, all_rows);
   Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 3), weights.channels, form_of(view));
   auto pixels_apart = own_group.bind(left, view, unit);
@@ -422,11 +417,7 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const Value own = s.param(steps);
   product.sum(sides, splits ? part * own : s.integer(0), own, first_column);
   product.give(sink, first_row);
-  if (!splits) return one(s);
-  if (!s.fits()) return std::nullopt;
-  MadeList made = made_of_parts(work, node, end, split);
-  if (made) made->insert(made->begin(), s.made());
-  return made;
+  return made_with_parts(s, work, node, end, split);
 }
 
 MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& end) {

@@ -298,15 +298,9 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
   const std::int64_t own_steps = (steps + split.parts - 1) / split.parts;
   Kernel s(work, std::string(node.op.base()), Groups{tiles * split.parts, tile.invocations()});
   TiledProduct product(s, tile, view.out().dtype);
-  // There may be more groups than tiles and parts: those have no rows.
   const bool splits = split.parts > 1;
-  Value part = s.integer(0), group = s.group(), all_rows = s.param(rows);
-  if (splits) {
-    const Value all_tiles = s.param(tiles), number = group / all_tiles, exists = number < split.parts;
-    part = s.select(exists, number, part);
-    group = group % all_tiles;
-    all_rows = s.select(exists, all_rows, s.integer(0));
-  }
+  Value group = s.group(), all_rows = s.param(rows);
+  const Value part = part_of(s, split, tiles, group, all_rows);
   const ConvolvedGroup own_group(s, groups, tiles_of_each, group, all_rows);
   const auto in_zero = zero_point(s, view, 0, 3);
   Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::int8 : Fetched::As::floats);
@@ -349,11 +343,7 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
   const Value own = s.param(own_steps);
   product.sum(sides, splits ? part * own : s.integer(0), own, first_column);
   product.give(sink, first_row);
-  if (!splits) return one(s);
-  if (!s.fits()) return std::nullopt;
-  MadeList made = made_of_parts(work, node, end, split);
-  if (made) made->insert(made->begin(), s.made());
-  return made;
+  return made_with_parts(s, work, node, end, split);
 }
 
 }  // namespace

@@ -19,7 +19,11 @@ struct SplitDepth {
 // Of convolutions whose sizes do not vary and whose sums are whole quads.
 bool can_split_depth(const tosa::View& view);
 
-// The second dispatch.
-MadeList made_of_parts(const Work& work, const Node& node, const Finish& end, const SplitDepth& split);
+// Of the first dispatch, whose groups are tiles and parts, perhaps some more: the part that a group makes. `group` is
+// then that of the tile, and those that are too many have no rows.
+Value part_of(Kernel& s, const SplitDepth& split, const Dim& tiles, Value& group, Value& all_rows);
+
+// The first dispatch, and the second one where there are parts. Nothing: it does not fit.
+MadeList made_with_parts(Kernel& s, const Work& work, const Node& node, const Finish& end, const SplitDepth& split);
 
 }  // namespace tosaic::shaders
