@@ -12,6 +12,7 @@
 #include "ir/rewriter.h"
 #include "normalise/dynamic_slices.h"
 #include "normalise/normalise.h"
+#include "normalise/out_form.h"
 #include "normalise/views.h"
 #include "ops/composer.h"
 #include "ops/op.h"
@@ -88,7 +89,10 @@ class Functionaliser {
     std::vector<ValueId> original = node.inputs;
     for (ValueId& v : node.inputs)
       if (v != no_value) TOSAIC_CHECK(read(v, v));
-    if (has_mark(node, mark::effect)) return write_all(std::move(node), original);
+    if (has_mark(node, mark::effect)) {
+      if (auto pure = without_out(graph_, node)) return write(std::move(*pure), nullptr, original.back());
+      return write_all(std::move(node), original);
+    }
     slices_.learn(node);
     const FoundOp found = find_aten(node.op);
     const bool first = !original.empty() && original[0] != no_value;
@@ -270,7 +274,7 @@ class Functionaliser {
   // which are known only of memory that the program has just made.
   Result<bool> shares_memory(ValueId v) const {
     const ViewCall& call = *tensors_[v].view;
-    if (call.rows) return true;
+    if (call.rows || graph_[v].type.shape.is_empty()) return true;  // nothing lies anywhere
     const ValueId base = call.node.inputs[0];
     if (const SchemaArgument* format = call.schema->argument("memory_format")) {
       const Attr* asked = call.node.attrs.find("memory_format");

@@ -8,6 +8,7 @@
 #include "ir/states.h"
 #include "normalise/complex_pairs.h"
 #include "normalise/known_scalars.h"
+#include "normalise/out_form.h"
 #include "ops/inconsistent.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
@@ -27,7 +28,7 @@ Status runs_as_it_stands(const Graph& graph) {
 
 Status acts_on_operands(const Graph& graph) {
   for (const Node& node : graph.nodes) {
-    if (has_mark(node, mark::effect))
+    if (has_mark(node, mark::effect) && !without_out(graph, node))
       return located(
           error("model.effect",
                 fmt::format("{} {}, and what it does to its operands is not known to tosaic", node.op,

@@ -40,10 +40,15 @@ bool runs_its_body(const Node& node) {
 }
 
 // A call that is made for what it does to something, which an unknown operator's name does not tell: for all that is
-// known, to each of its operands (`acts_on_operands`, normalise.h).
+// known, to each of its operands (`acts_on_operands`, normalise.h). PyTorch's own that take no tensor give what is no
+// tensor: torch.promote_types a dtype, which its readers state themselves.
 void mark_effect(const Schema* schema, Node& node) {
   if (schema || node.op.same_space(python::op::add)) return;
-  const bool results = std::any_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v != no_value; });
+  const auto any = [](const std::vector<ValueId>& values) {
+    return std::any_of(values.begin(), values.end(), [](ValueId v) { return v != no_value; });
+  };
+  if (node.op.is_aten() && !any(node.inputs) && !any(node.outputs)) return;
+  const bool results = any(node.outputs);
   const bool asserts =
       node.op.is_aten() && (node.op.base().starts_with("_assert") || node.op.base().starts_with("sym_constrain"));
   if (name_says_out(node.op) || (!results && node.regions.empty() && !asserts)) set_mark(node, mark::effect, true);

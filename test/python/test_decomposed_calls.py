@@ -75,6 +75,24 @@ def test_calls(name):
     expect_right(function, *inputs)
 
 
+class WritesOut(torch.nn.Module):
+    """As kornia's dilation: `out` is read before and after, and through a view."""
+
+    def forward(self, x):
+        y, before = x.clone(), x.to(torch.promote_types(x.dtype, torch.float32)) + 1
+        row = y[1]
+        torch.maximum(y, before.flip(0), out=y)
+        torch.add(row, before[0], alpha=2, out=row)
+        return torch.exp(y, out=before) + before, y, row
+
+
+def test_what_is_written_out_in_a_file(tmp_path):
+    """Of a program in Python, PyTorch's decompositions leave neither call."""
+    torch.export.save(torch.export.export(WritesOut(), (X,)), tmp_path / "m.pt2")
+    results = tosaic.compile(tmp_path / "m.pt2", None, "tosa-fp").run(X)
+    torch.testing.assert_close(results, WritesOut()(X), rtol=1e-5, atol=1e-6)
+
+
 class WritesParameter(torch.nn.Module):
     """As transformers' RWKV scales its weights when it is first called."""
 

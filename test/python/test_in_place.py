@@ -127,6 +127,23 @@ def test_a_write_outside_the_cache_changes_nothing():
     torch.testing.assert_close(session(*EXAMPLE), module(*EXAMPLE))
 
 
+class NumbersRegions(nn.Module):
+    """The mask of MONAI's SwinUNETR: at a size below the window, some of the regions that it writes are empty."""
+
+    def forward(self, x):
+        regions = torch.zeros(1, *x.shape[1:3], 1)
+        slices = slice(-4), slice(-4, -2), slice(-2, None)
+        for number, (h, w) in enumerate((h, w) for h in slices for w in slices):
+            regions[:, h, w, :] = number
+        return x + regions
+
+
+@pytest.mark.parametrize("size", [3, 4, 7])
+def test_a_write_to_a_part_without_elements(size):
+    x = torch.randn(1, size, size, 2)
+    assert torch.equal(tosaic.compile(NumbersRegions(), (x,), "tosa-fp").run(x), NumbersRegions()(x))
+
+
 def test_a_step_costs_the_same_whatever_the_cache():
     """The bytes of a step, by its time: a cache 64 times as large is 16 MB more to copy, milliseconds."""
     def one_row(m, k, at):
