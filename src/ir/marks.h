@@ -32,6 +32,8 @@ inline constexpr Mark<bool> complex_results{"complex_results"};  // real and ima
 inline constexpr Mark<bool> exact{"exact"};  // its rounding shows: the nearest float (normalise/seen_rounding.cpp)
 inline constexpr Mark<bool> fine{"fine"};    // its table needs more knots next to 0 (quantise/fine_tables.h)
 inline constexpr Mark<bool> distinct{"distinct"};  // its indices name no element twice: one SCATTER
+// Of each constant operand that grows with the sizes: its largest magnitude at any of them; else 0.
+inline constexpr Mark<std::vector<double>> largest{"largest"};
 // Of the partitioner: why it stays outside every delegate; that no neighbour shares its delegate.
 inline constexpr Mark<std::string> set_aside{"set_aside"};
 inline constexpr Mark<bool> own_delegate{"own_delegate"};

@@ -2,6 +2,7 @@
 #include "lower/fitting.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -34,6 +35,28 @@ std::optional<Dim> Fitting::any(const Numbers& numbers) {
   if (const auto dim = (*this)(numbers)) return dim;
   const auto said = said_.find(numbers);
   return said == said_.end() ? std::nullopt : std::optional(said->second);
+}
+
+std::optional<Dim> Fitting::multiplied(const std::vector<double>& numbers) const {
+  constexpr double rounding = 0x1p-22;  // of numbers that were floats
+  const auto offset = [&](const Numbers& terms) -> std::optional<std::int64_t> {
+    const auto [low, high] = std::ranges::minmax_element(terms);
+    if (*low == *high) return std::nullopt;
+    const double first = numbers[static_cast<std::size_t>(low - terms.begin())];
+    const double factor =
+        (numbers[static_cast<std::size_t>(high - terms.begin())] - first) / static_cast<double>(*high - *low);
+    const double constant = std::round(first / factor - static_cast<double>(*low));
+    if (!(factor > 0) || !(std::fabs(constant) < 1e9) || static_cast<double>(*low) + constant < 1) return std::nullopt;
+    for (std::size_t k = 0; k < terms.size(); ++k)
+      if (std::fabs(factor * (static_cast<double>(terms[k]) + constant) / numbers[k] - 1) > rounding)
+        return std::nullopt;
+    return static_cast<std::int64_t>(constant);
+  };
+  for (const Term& t : terms_)
+    if (const auto constant = offset(t.numbers)) return max(t.dim + Dim(*constant), Dim(1));
+  for (const auto& [terms, dim] : said_)
+    if (const auto constant = offset(terms)) return max(dim + Dim(*constant), Dim(1));
+  return std::nullopt;
 }
 
 std::optional<Dim> Fitting::operator()(const Numbers& numbers) {

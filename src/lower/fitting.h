@@ -26,6 +26,8 @@ class Fitting {
   // Numbers that the program itself says. Of shapes the operators' rules have other forms for the same.
   void know(const Numbers& numbers, const Dim& dim) { said_.try_emplace(numbers, dim); }
   std::optional<Dim> any(const Numbers& numbers);
+  // The size, at least 1, that these are, all times the same number.
+  std::optional<Dim> multiplied(const std::vector<double>& numbers) const;
 
  private:
   struct Term {

@@ -15,8 +15,10 @@
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
 #include "lower/fitting.h"
+#include "ops/builder_bounds.h"
 #include "ops/definitions/tosa_op.h"
 #include "ops/definitions/walk.h"
+#include "ops/fixed_point.h"
 
 namespace tosaic {
 namespace {
@@ -86,14 +88,17 @@ class Joining {
     for (ValueId v : made_.inputs) TOSAIC_CHECK(retype(v, "input '" + made_[v].name + "'", nullptr));
     for (Node& node : made_.nodes) {
       TOSAIC_CHECK(attributes(node));
-      for (std::size_t i = 0; i < node.inputs.size(); ++i)
-        if (node.inputs[i] != no_value && made_[node.inputs[i]].is_constant()) TOSAIC_CHECK(constant(node, i));
+      if (!divides_by_size(node))
+        for (std::size_t i = 0; i < node.inputs.size(); ++i)
+          if (node.inputs[i] != no_value && made_[node.inputs[i]].is_constant()) TOSAIC_CHECK(constant(node, i));
       if (follows(node)) continue;
       for (ValueId v : node.outputs)
         if (v != no_value) TOSAIC_CHECK(retype(v, node.op.name(), node.loc));
     }
     for (ValueId v : made_.outputs)
       if (made_[v].is_constant() && differs(v)) return depends("'" + made_[v].name + "'", nullptr, "what is returned");
+    for (auto product = products_.rbegin(); product != products_.rend(); ++product)
+      made_.nodes.insert(made_.nodes.begin() + product->first, std::move(product->second));
     made_.nodes.insert(made_.nodes.begin(), slices_.begin(), slices_.end());
     for (const Node& node : made_.nodes) TOSAIC_CHECK(agrees(node));
     return std::move(made_);
@@ -126,9 +131,14 @@ class Joining {
         if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs || !a.regions.empty())
           return other_operators(at);
       }
+      // Within the graph integers have the scales that its constants say.
+      const auto outside = [&](ValueId v) {
+        return std::ranges::count(made_.inputs, v) > 0 || std::ranges::count(made_.outputs, v) > 0;
+      };
       for (ValueId v = 0; v < made_.values.size(); ++v)
         if (made_[v].type.dtype != other[v].type.dtype || made_[v].type.rank() != other[v].type.rank() ||
-            made_[v].is_constant() != other[v].is_constant() || made_[v].type.scales != other[v].type.scales)
+            made_[v].is_constant() != other[v].is_constant() ||
+            (made_[v].type.scales != other[v].type.scales && outside(v)))
           return depends("'" + made_[v].name + "'", nullptr, "its type");
     }
     return {};
@@ -272,10 +282,9 @@ class Joining {
     if (made_[v].type.dtype == DType::shape) return shape_operand(node, operand);
     if (is_size(node, operand) || is_reciprocal(node, operand)) return {};
     if (node.op == tosa::op::rescale)
-      return error_at(
-          node, "the mean of quantised values over a dim that varies: 1 / size is a part of its scale, a constant",
-          "a mean over all of an image's rows and columns by AdaptiveAvgPool2d(1), or choose the sizes: "
-          "--sizes NAME=SIZE");
+      return error_at(node,
+                      "a scale that follows from the sizes, and not as 1 / size, is a constant of quantised values",
+                      "choose the sizes: --sizes NAME=SIZE");
     const Value& all = given_[0].graph[v];
     for (const AtSizes& at : given_)
       if (!begins_with(all, at.graph[v])) return depends(node, fmt::format("the constant '{}'", all.name));
@@ -344,6 +353,61 @@ class Joining {
     return made_[v].size.has_value();
   }
 
+  // A RESCALE whose factor has 1 / size in it, as that of a mean: the sum is multiplied by 2^30 / size first, with as
+  // many digits as 32 bits hold, and what is left of the factor is a constant.
+  bool divides_by_size(Node& node) {
+    if (node.op != tosa::op::rescale || (!differs(node.inputs[1]) && !differs(node.inputs[2])) ||
+        made_[node.inputs[0]].type.dtype != DType::i32)
+      return false;
+    const ValueId x = node.inputs[0];
+    std::vector<double> factors, inverse;
+    for (const AtSizes& at : given_) {
+      const Value &multiplier = at.graph[node.inputs[1]], &shift = at.graph[node.inputs[2]];
+      if (differs(node.inputs[3]) || multiplier.type.dtype != DType::i32 || multiplier.type.shape.elements() != 1)
+        return false;
+      factors.push_back(std::ldexp(element_as_double(DType::i32, multiplier.constant.data(), 0),
+                                   -static_cast<int>(element_as_double(DType::i8, shift.constant.data(), 0))));
+      inverse.push_back(1 / factors.back());
+    }
+    const auto size = fit_.multiplied(inverse);
+    if (!size || element_as_double(DType::i32, made_[node.inputs[3]].constant.data(), 0) != 0) return false;
+    double largest = 1, rest = 0;
+    const Numbers sizes = values_of(*size);
+    for (std::size_t k = 0; k < given_.size(); ++k) {
+      largest = std::max(largest, largest_integer(given_[k].graph, x) / static_cast<double>(sizes[k]));
+      rest += factors[k] * static_cast<double>(sizes[k]) / static_cast<double>(given_.size());
+    }
+    const int digits = 30 - static_cast<int>(std::ceil(std::log2(largest + 1)));
+    const auto factor = digits > 0 ? fixed_point(std::ldexp(rest, -digits), true) : std::nullopt;
+    if (!factor || factor->shift < 32) return false;  // which is all that RESCALE takes 31 bits by
+    const Shape ones(std::vector<std::int64_t>(static_cast<std::size_t>(made_[x].type.rank()), 1));
+    const auto integer = [&](std::string_view name, const Shape& shape, DType dtype, std::int64_t number) {
+      return made_.add_value(fmt::format("{}_{}", name, made_.values.size()), {dtype, shape, {}},
+                             constant_bytes(dtype, std::vector<std::int64_t>{number}));
+    };
+    const ValueId divisor = integer("size", ones, DType::i32, sizes[0]);
+    made_[divisor].size = *size;
+    const auto computed = [&](Operator op, std::vector<ValueId> operands, const TensorType& type) {
+      Node made{op, std::move(operands)};
+      made.outputs = {made_.add_value(fmt::format("{}_{}", made_[x].name, made_.values.size()), type, {})};
+      made.loc = node.loc;
+      return made;
+    };
+    slices_.push_back(
+        computed(tosa::op::intdiv, {integer("one", ones, DType::i32, 1 << 30), divisor}, {DType::i32, ones, {}}));
+    const Node& product =
+        products_
+            .emplace_back(&node - made_.nodes.data(),
+                          computed(tosa::op::mul,
+                                   {x, slices_.back().outputs[0], integer("shift", Shape{1}, DType::i8, 30 - digits)},
+                                   {DType::i32, made_[x].type.shape, {}}))
+            .second;
+    node.inputs[0] = product.outputs[0];
+    node.inputs[1] = integer("multiplier", Shape{1}, DType::i32, factor->multiplier);
+    node.inputs[2] = integer("shift", Shape{1}, DType::i8, factor->shift);
+    return true;
+  }
+
   ValueId shape_constant(const Numbers& numbers) {
     const TensorType type{DType::shape, Shape{static_cast<std::int64_t>(numbers.size())}, {}};
     return made_.add_value(fmt::format("shape_over_sizes_{}", made_.values.size()), type, Bytes::of(numbers));
@@ -394,7 +458,8 @@ class Joining {
   const Graph* delegate_;
   Fitting fit_;
   Graph made_;
-  std::vector<Node> slices_;
+  std::vector<Node> slices_;                               // of constants, before all others
+  std::vector<std::pair<std::ptrdiff_t, Node>> products_;  // each before the node of this number
 };
 
 }  // namespace

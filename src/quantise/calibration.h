@@ -48,6 +48,7 @@ struct Calibrated {
   BiasShifts shifts = {};
   std::vector<RowScaling> rounds = {};        // what was done about them, in order
   std::map<std::string, Shape> varying = {};  // as the options had it
+  std::map<ValueId, double> largest = {};     // magnitudes of constants that grow with the sizes, at any of them
 };
 
 struct Calibration::Impl {

@@ -12,6 +12,7 @@
 #include "ops/composer.h"
 #include "ops/lowering/calls.h"
 #include "ops/op.h"
+#include "quantise/quantise.h"
 #include "quantise/steps.h"
 
 namespace tosaic {
@@ -23,8 +24,13 @@ constexpr std::int64_t most_exact = 127;  // the largest 8-bit weight: C - 1 aga
 
 class Rewrite {
  public:
-  Rewrite(Graph& graph, std::vector<char>& inner)
-      : graph_(graph), inner_(inner), made_by_(producers(graph)), read_by_(consumers(graph)), out_(graph) {
+  Rewrite(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options)
+      : graph_(graph),
+        inner_(inner),
+        options_(options),
+        made_by_(producers(graph)),
+        read_by_(consumers(graph)),
+        out_(graph) {
     is_output_.assign(graph.values.size(), 0);
     for (ValueId v : graph.outputs) is_output_[v] = 1;
   }
@@ -58,7 +64,7 @@ class Rewrite {
     return !alpha || *alpha == Attr(std::int64_t{1}) || *alpha == Attr(1.0);
   }
 
-  // x - mean(x) over the last dim of a tensor that will have 8 bits.
+  // x - mean(x) over the last dim of a tensor that will have 8 bits. A matrix has one size.
   bool centred(const Node& sub, const std::vector<Node>& nodes, std::vector<char>& done) {
     if (sub.op != aten::op::sub_Tensor || !plain(sub) || sub.inputs.size() != 2) return false;
     const ValueId x = sub.inputs[0], mean = sub.inputs[1];
@@ -68,7 +74,8 @@ class Rewrite {
     const std::int64_t channels = graph_[x].type.shape.size(last);
     const auto* dims = nodes[m].attrs.find("dim");
     if (nodes[m].op != aten::op::mean_dim || nodes[m].inputs[0] != x || !nodes[m].attrs.get_or("keepdim", false) ||
-        !dims || (*dims != Attr(Ints{last}) && *dims != Attr(Ints{-1})) || channels < 2 || channels - 1 > most_exact)
+        size_varies(options_, graph_, x, last) || !dims || (*dims != Attr(Ints{last}) && *dims != Attr(Ints{-1})) ||
+        channels < 2 || channels - 1 > most_exact)
       return false;
     std::vector<double> weight(static_cast<std::size_t>(channels * channels), -1.0 / static_cast<double>(channels));
     for (std::int64_t c = 0; c < channels; ++c) weight[static_cast<std::size_t>(c * channels + c)] += 1.0;
@@ -131,6 +138,7 @@ class Rewrite {
 
   Graph& graph_;
   std::vector<char>& inner_;
+  const QuantiseOptions& options_;
   std::vector<std::int32_t> made_by_;
   std::vector<std::vector<std::uint32_t>> read_by_;
   Rewriter out_;
@@ -139,6 +147,8 @@ class Rewrite {
 
 }  // namespace
 
-void linear_forms(Graph& graph, std::vector<char>& inner) { Rewrite(graph, inner).run(); }
+void linear_forms(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options) {
+  Rewrite(graph, inner, options).run();
+}
 
 }  // namespace tosaic

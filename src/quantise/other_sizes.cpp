@@ -3,8 +3,10 @@
 // say holds for all. The program at each size is one and the same but for its shapes, which is looked at here.
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 
 #include "ir/marks.h"
+#include "ir/tensor.h"
 #include "quantise/calibration.h"
 #include "quantise/large_pools.h"
 #include "quantise/norms_anew.h"
@@ -59,6 +61,30 @@ void same_tables(const Graph& from, Graph& to) {
     if (has_mark(from.nodes[n], mark::fine)) set_mark(to.nodes[n], mark::fine, true);
 }
 
+// Constants that grow with the sizes (positions, masks) have the scale of the largest one at all sizes.
+void note_largest(const Graph& known, Graph& graph, std::map<ValueId, double>& largest) {
+  const auto magnitude = [](const Value& v) {
+    double most = 0;
+    for (std::int64_t i = 0; is_float(v.type.dtype) && i < v.type.shape.elements(); ++i) {
+      const double x = std::fabs(element_as_double(v.type.dtype, v.constant.data(), static_cast<std::size_t>(i)));
+      if (std::isfinite(x)) most = std::max(most, x);
+    }
+    return most;
+  };
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (graph[v].is_constant() && graph[v].type.shape != known[v].type.shape)
+      largest[v] = std::max({largest[v], magnitude(known[v]), magnitude(graph[v])});
+  for (Node& node : graph.nodes) {
+    std::vector<double> of_operands;
+    for (ValueId v : node.inputs) {
+      const auto found = v == no_value ? largest.end() : largest.find(v);
+      of_operands.push_back(found == largest.end() ? 0 : found->second);
+    }
+    if (std::ranges::any_of(of_operands, [](double most) { return most > 0; }))
+      set_mark(node, mark::largest, std::move(of_operands));
+  }
+}
+
 // The larger of what two sizes say, where they say it of the same round.
 void include(RowScaling& round, const RowScaling& other) {
   if (round.largest.size() != other.largest.size() || round.norms.size() != other.norms.size()) return;
@@ -111,10 +137,23 @@ Status share_ranges(std::span<Calibration* const> at_sizes) {
   return {};
 }
 
+namespace {
+std::optional<Dim> known_size(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim) {
+  const auto it = options.varying.find(graph[v].name);
+  if (it == options.varying.end() || it->second.rank() != graph[v].type.rank()) return std::nullopt;
+  return it->second[dim];
+}
+}  // namespace
+
 bool size_stays(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim) {
   if (options.varying.empty()) return true;
-  const auto it = options.varying.find(graph[v].name);
-  return it != options.varying.end() && it->second.rank() == graph[v].type.rank() && it->second[dim].is_number();
+  const auto size = known_size(options, graph, v, dim);
+  return size && size->is_number();
+}
+
+bool size_varies(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim) {
+  const auto size = known_size(options, graph, v, dim);
+  return size && !size->is_number();
 }
 
 Result<Calibration> calibrated_at(Calibration& other, Graph graph, const QuantiseOptions& options, const Sink& sink) {
@@ -131,9 +170,10 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   hold_sums_of_shares(graph, inner, certain, as_known);
   ScaledRows scaled;
   write_norms_as(known.rounds, graph, inner, certain, scaled, options);
-  linear_forms(graph, inner);
+  linear_forms(graph, inner, as_known);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
   same_tables(known.graph, graph);
+  if (!options.varying.empty()) note_largest(known.graph, graph, other.impl().found.largest);
   Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,
                   known.compared,   known.first_scaled, {},           {},           {},
                   known.rounded,    known.shifts,       known.rounds, known.varying};

@@ -180,7 +180,7 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, Know
   auto kept = first_scaled;  // values below were there in the round before
   for (int round = 1;; ++round) {
     Expanded program{graph, inner, inside.bounds, inside.certain, first_scaled};
-    options.rewrite("linear_forms", program.graph, linear_forms, program.inner);
+    options.rewrite("linear_forms", program.graph, linear_forms, program.inner, options);
     TOSAIC_TRY(const Decisions decisions, decider.about(program));
     const auto norms = find_row_norms(graph);
     RowSizes rows(norms);
@@ -230,7 +230,7 @@ Result<Calibrated> calibrated_by_known_rows(Graph graph, std::vector<char> inner
   Decider decider(options, first_scaled, sink);
   if (!options.request.empty()) {  // decisions name what there was before
     Expanded before{graph, inner, inside.bounds, inside.certain};
-    linear_forms(before.graph, before.inner);
+    linear_forms(before.graph, before.inner, options);
     TOSAIC_CHECK(decider.about(before));
   }
   ScaledRows scaled;
@@ -240,7 +240,7 @@ Result<Calibrated> calibrated_by_known_rows(Graph graph, std::vector<char> inner
   RowSizes rows(find_row_norms(graph));
   Expanded program{std::move(graph), std::move(inner), std::move(inside.bounds), std::move(inside.certain),
                    first_scaled};
-  options.rewrite("linear_forms", program.graph, linear_forms, program.inner);
+  options.rewrite("linear_forms", program.graph, linear_forms, program.inner, options);
   TOSAIC_TRY(const Decisions decisions, decider.about(program));
   TOSAIC_TRY(Calibrated found, calibrated_on(samples, std::move(program), decisions, {}, rows, options, sink));
   found.first_scaled = first_scaled;

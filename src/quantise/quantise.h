@@ -96,6 +96,8 @@ Result<Graph> quantised(Calibration calibration);
 
 // Has v's dim this size at all of the program's sizes? What is not known by name may vary.
 bool size_stays(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim);
+// Is it known to have others?
+bool size_varies(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim);
 
 // What equalisation makes of weights and biases, for programs that somebody else quantises: constants that change, by
 // their names. Errors: those of `calibrate`.

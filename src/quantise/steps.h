@@ -13,6 +13,8 @@
 
 namespace tosaic {
 
+struct QuantiseOptions;
+
 // Ranges that mathematics gives, whatever the samples show.
 struct CertainRange {
   double lowest = 0, highest = 0;
@@ -30,8 +32,8 @@ Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bo
 // Integers next to floats become floats, and what is between integers alone stays integers; `inner` grows with the
 // graph's values.
 void whole_numbers(Graph& graph, std::vector<char>& inner);
-// Centring and scaling along the last dim as linear maps; `inner` grows with the graph's values.
-void linear_forms(Graph& graph, std::vector<char>& inner);
+// Centring and scaling along the last dim as linear maps, where it has one size; `inner` grows with the graph's values.
+void linear_forms(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options);
 // Functions that their operand's quantised values cannot follow become float again, with a warning. `floating[n]`: node
 // n is float already.
 void leave_unresolved_float(Graph& graph, const std::vector<char>& floating, const Sink& sink);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/marks.h"
 #include "ops/rules/quantisation_rule.h"
 
 namespace tosaic {
@@ -36,6 +37,10 @@ double QuantisedCall::largest_magnitude(Val constant) const {
         element_as_double(constant.dtype(), b.graph()[constant.id()].constant.data(), static_cast<std::size_t>(i)));
     if (std::isfinite(value)) largest = std::max(largest, value);
   }
+  if (const auto* at_any_size = find_mark(node, mark::largest))
+    for (std::size_t i = 0; i < operands.size() && i < at_any_size->size(); ++i)
+      if (operands[i] && operands[i]->id() == constant.id())
+        largest = std::max(largest, std::min((*at_any_size)[i], outermost));
   return largest;
 }
 

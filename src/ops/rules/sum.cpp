@@ -71,6 +71,7 @@ Terms bounded_terms(QuantisedCall& call) {
   const double weight = std::fabs(number_of(terms.attrs, "alpha", 1.0)), more = std::max(weight, 1.0);
   const double result = to.quantised() ? reach_of(to) : tensors;
   const double limit = 2 * (tensors * more + result) / (weight > 0 ? std::min(weight, 1.0) : 1.0);
+  call.outermost = limit;
   double constants = 0;
   // Infinities are what saturated: 16-bit quantised values have one below all values that were scaled to them.
   double outermost = 0;
