@@ -8,6 +8,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "ir/aten_operators.h"
 #include "ir/tosa_operators.h"
 #include "ops/computed.h"
 #include "ops/lowering/weight.h"
@@ -17,6 +18,13 @@
 
 namespace tosaic {
 namespace {
+
+// Reads the nearest pixels: of a position of 8 bits that is often another one.
+bool picks_pixels(const Node& node) {
+  constexpr std::int64_t nearest = 1;
+  return (node.op == aten::op::grid_sampler || node.op == aten::op::grid_sampler_2d) &&
+         node.attrs.get_or<std::int64_t>("interpolation_mode", 0) == nearest;
+}
 
 // Values that share one scale: a union-find over value ids.
 class Groups {
@@ -307,7 +315,7 @@ bool clamps(const Graph& graph, const Node& node) {
 }
 
 bool computes_quantised(const Graph& graph, const Node& node) {
-  return find_aten(node.op).rule->has_integer_form &&
+  return find_aten(node.op).rule->has_integer_form && !picks_pixels(node) &&
          std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId v) { return v != no_value && real(graph[v]); });
 }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers next to quantised floats, and functions of two tensors (prod, pow, atan2): all of it in one delegate, with right
-numbers. And logarithms of quiet signals in 16 bits."""
+"""Integers next to quantised floats, and functions of two tensors (prod, pow, atan2, scatter_reduce, grid_sample): all of it in
+one delegate, with right numbers. And logarithms of quiet signals in 16 bits."""
 import warnings
 
 import pytest
 import tosaic
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -45,6 +46,23 @@ def beside_counts():
     return torch.randn(4, 7), torch.randint(0, 5, (4, 7)).int()
 
 
+def places():
+    return torch.randn(4, 9), torch.randint(0, 5, (4, 9))
+
+
+def gathered(how, **options):
+    """Elements that go to places: some get several, some none."""
+    return lambda x, i: torch.linspace(-1, 1, 20).view(4, 5).scatter_reduce(1, i, x, how, **options)
+
+
+def positions():
+    return torch.randn(2, 3, 8, 9), torch.rand(2, 6, 7, 2) * 2.6 - 1.3
+
+
+def sampled(mode, padding, corners=False):
+    return lambda x, grid: F.grid_sample(x, grid, mode, padding, corners)
+
+
 EXPONENTS = torch.tensor([0.5, 1, 2, 3, -1, 1.5, 0])
 WHOLE = torch.tensor([3.0, 2, 1, 3, 2, 1, 1])
 PROGRAMS = {  # program, inputs, least dB of the two schemes
@@ -61,6 +79,18 @@ PROGRAMS = {  # program, inputs, least dB of the two schemes
     "one power": (lambda x: x ** torch.full((7,), 0.96), lambda: (torch.rand(4, 7) * 3,), 35, 75),
     "powers of numbers": (lambda x: torch.tensor([1.0, 2, 3, 0.5]) ** x, floats(6, 4), 28, 65),
     "sinc": (torch.sinc, floats(40, 7), 30, 60),
+    "largest at a place": (gathered("amax"), places, 35, 75),
+    "smallest at a place, alone": (gathered("amin", include_self=False), places, 33, 75),
+    "sum at a place": (gathered("sum"), places, 33, 75),
+    "mean at a place": (gathered("mean"), places, 33, 70),
+    "mean at a place, alone": (gathered("mean", include_self=False), places, 25, 45),
+    "product at a place": (gathered("prod"), places, 18, 55),
+    "bilinear": (sampled("bilinear", "zeros"), positions, 27, 58),
+    "bilinear at the border": (sampled("bilinear", "border", True), positions, 27, 58),
+    "bilinear in a mirror": (sampled("bilinear", "reflection"), positions, 27, 58),
+    "bicubic": (sampled("bicubic", "zeros", True), positions, 25, 55),
+    "bicubic at the border": (sampled("bicubic", "border"), positions, 25, 55),
+    "bicubic in a mirror": (sampled("bicubic", "reflection"), positions, 25, 55),
     "angle": (torch.atan2, lambda: (torch.randn(40, 7), torch.randn(40, 7)), 35, 65),
 }
 
@@ -70,6 +100,33 @@ PROGRAMS = {  # program, inputs, least dB of the two schemes
 def test_all_is_taken_with_right_numbers(name, scheme):
     program, make, *least = PROGRAMS[name]
     assert decibels(*quantised(program, make, scheme)) > least[SCHEMES.index(scheme)]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", ["largest at a place", "mean at a place", "bilinear", "bicubic at the border"])
+def test_equal_on_all_devices(name, scheme):
+    program, make, *_ = PROGRAMS[name]
+    torch.manual_seed(0)
+    if make is positions:  # an NPU has one batch
+        samples = [tuple(t[:1] for t in make()) for _ in range(4)]
+    else:
+        samples = [make() for _ in range(4)]
+    exported = torch.export.export(Of(program), samples[0])
+    on_cpu, *others = [tosaic.compile(exported, target=target, calibration=samples, quantize=scheme).run(*samples[0])
+                       for target in ("tosa-int", "vulkan", "ethos-u85-256")]
+    assert all(torch.equal(other, on_cpu) for other in others)
+
+
+def test_the_nearest_pixel_is_found_in_floats():
+    """A position of 8 bits often lies on the other side of a pixel's edge."""
+    torch.manual_seed(0)
+    samples = [positions() for _ in range(4)]
+    module = Of(lambda x, grid: F.grid_sample(x * 2, grid, "nearest", align_corners=False).relu())
+    exported = torch.export.export(module, samples[0])
+    explained = tosaic.explain(exported, target="tosa-int")
+    assert [str(node.op) for node in explained.nodes if not node.taken] == ["aten.grid_sampler.default"]
+    artifact = tosaic.compile(exported, target="tosa-int", calibration=samples)
+    assert decibels(module(*samples[0]), artifact.run(*samples[0])) > 35
 
 
 def test_angles_on_the_axes():

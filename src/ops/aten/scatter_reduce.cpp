@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <limits>
 
+#include "ir/aten_operators.h"
 #include "ir/tosa_operators.h"
+#include "ops/lowering/calls.h"
 #include "ops/lowering/division.h"
 #include "ops/lowering/exact.h"
 #include "ops/lowering/functions.h"
@@ -99,6 +102,87 @@ Vals lower(Builder& b, const Call& call) {
   p.result = x.dtype();
   return p.finished(b.transpose(b.reshape(reduced(b, lines, call.text("reduce"), include), shape), back));
 }
+
+// In other calls, for integers: of each place the elements that go there, next to what leaves the result as it is.
+Vals composed(Builder& b, const Call& call) {
+  Val self = call.tensor("self"), index = call.tensor("index");
+  const Val given = self;
+  const bool include = !call.schema().argument("include_self") || call.flag("include_self");
+  const bool real = promotion::is_real(self);
+  const std::string how = call.text("reduce");
+  const auto number = [&](double x) { return b.scalar(x, self.dtype()); };
+  Val source =
+      call.schema().argument("src") ? call.tensor("src") : b.filled(call.number("value"), self.dtype(), index.shape());
+  if (self.rank() == 0) {
+    self = calls::view(self, {1});
+    if (index.rank() == 0) index = calls::view(index, {1});
+    if (source.rank() == 0) source = calls::view(source, {1});
+  }
+  const int rank = self.rank(), axis = given.rank() > 0 ? call.axis("dim", rank) : 0;
+  if (source.dtype() != self.dtype() || index.rank() != rank || source.rank() != rank)
+    b.refuse("aten.scatter_reduce.form", "operands of unlike types or ranks");
+  Ints amounts;  // indices end before self does: nothing is hit
+  for (int i = rank; i-- > 0;) {
+    if (index.dim(i) > source.dim(i) || (i != axis && index.dim(i) > self.dim(i)))
+      b.refuse("aten.scatter_reduce.form", "more indices than elements");
+    if (index.dim(i) != source.dim(i)) source = calls::slice(source, i, 0, index.dim(i));
+    amounts.insert(amounts.end(), {0, i == axis ? 0 : self.dim(i) - index.dim(i)});
+  }
+  if (std::any_of(amounts.begin(), amounts.end(), [](std::int64_t n) { return n != 0; })) {
+    index = b.aten(aten::op::constant_pad_nd, {index}, {{"pad", amounts}, {"value", std::int64_t{-1}}});
+    source = b.aten(aten::op::constant_pad_nd, {source}, {{"pad", amounts}, {"value", std::int64_t{0}}});
+  }
+  // Places stand along `axis`, and what goes to them along the dim behind it.
+  const auto beside = [&](Val x, int at) {
+    auto dims = x.shape().sizes();
+    dims.insert(dims.begin() + at, 1);
+    return calls::view(x, Shape(dims));
+  };
+  Ints places, dims(static_cast<std::size_t>(rank) + 1, 1);
+  for (std::int64_t i = 0; i < self.dim(axis); ++i) places.push_back(i);
+  dims[static_cast<std::size_t>(axis)] = self.dim(axis);
+  const Val hits = b.aten(aten::op::eq_Tensor, {beside(index, axis), b.integers(places, index.dtype(), Shape(dims))});
+  const int along = axis + 1;
+  const auto of_hits = [&](Val otherwise) { return calls::where(hits, beside(source, axis), otherwise); };
+  const auto reduced = [&](Operator op, Val x) {
+    return b.aten(op, {x}, {{"dim", std::int64_t{along}}, {"keepdim", false}});
+  };
+  const auto finished = [&](Val with_self, Val alone) {
+    const Val y = include ? with_self : calls::where(reduced(aten::op::any_dim, hits), alone, self);
+    return calls::view(y, given.shape());
+  };
+  if (how == "prod" || how == "multiply") {
+    const Val y = reduced(aten::op::prod_dim_int, of_hits(number(1)));
+    return finished(include ? calls::mul(self, y) : y, y);
+  }
+  if (how == "amax" || how == "amin") {
+    const bool largest = how == "amax";
+    // What is no larger than any of them, NaN aside.
+    const Val ends = b.aten(largest ? aten::op::fmin : aten::op::fmax, {source, number(0)});
+    const Val end = beside(largest ? calls::amin(ends, {axis}, true) : calls::amax(ends, {axis}, true), axis);
+    const Val y = calls::reduced(largest ? aten::op::amax : aten::op::amin, of_hits(end), {along}, false);
+    if (!include) return finished(y, y);
+    const Val chosen = calls::where(reduced(aten::op::any_dim, hits), y, self);
+    return finished(b.aten(largest ? aten::op::maximum : aten::op::minimum, {self, chosen}), y);
+  }
+  if (how != "sum" && how != "add" && how != "mean") b.refuse("aten.scatter_reduce.how", "reduction '" + how + "'");
+  Val y = calls::sum(of_hits(number(0)), {along}, false);
+  if (include) y = calls::add(self, y);
+  if (how == "mean" && !real) {
+    Val count = calls::sum(hits, {along}, false);
+    count = include ? calls::add(count, b.scalar(1, count.dtype())) : count;
+    count = b.aten(aten::op::clamp, {count}, {{"min", std::int64_t{1}}});
+    y = b.aten(aten::op::floor_divide, {y, count});
+  } else if (how == "mean") {
+    std::vector<double> shares;  // of as many as there are
+    for (std::int64_t n = 0; n <= index.dim(axis); ++n)
+      shares.push_back(1.0 / static_cast<double>(std::max<std::int64_t>(n + include, 1)));
+    const Val table =
+        b.constant({self.dtype(), Shape{index.dim(axis) + 1, 1}, {}}, constant_bytes(self.dtype(), shares));
+    y = calls::mul(y, calls::view(b.aten(aten::op::embedding, {table, calls::sum(hits, {along}, false)}), y.shape()));
+  }
+  return finished(y, y);
+}
 }  // namespace
 
 AtenOp aten_scatter_reduce() {
@@ -113,8 +197,8 @@ AtenOp aten_scatter_reduce() {
                   "scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> "
                   "Tensor(a!)"},
       .summary = "a copy of x in which elements of the same index are summed, multiplied or compared",
-      .rule = Rule::float_only,
-      .lower = {lower},
+      .rule = Rule::inside,
+      .lower = {lower, composed},
       .domain = {"x(3,5), 1, l(0,5,3,7), x(3,7), 'sum'", "x(3,5), 0, l(0,3,2,4), x(2,5), 'sum', include_self=False",
                  "x(3,5), 1, l(0,5,3,7), x(3,7), 'prod'", "x(3,5), 1, l(0,4,3,4), x(3,7), 'prod', include_self=False",
                  "x(3,5), -1, l(0,4,2,7), x(3,7), 'mean'", "x(3,5), 1, l(0,4,3,7), x(3,7), 'mean', include_self=False",
