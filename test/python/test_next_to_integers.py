@@ -129,6 +129,16 @@ def test_the_nearest_pixel_is_found_in_floats():
     assert decibels(module(*samples[0]), artifact.run(*samples[0])) > 35
 
 
+def test_positions_in_a_large_image_that_are_an_input_stay_floats():
+    torch.manual_seed(0)
+    rows = torch.linspace(-1, 1, 90)
+    image = torch.sin(rows[:, None] * 40 + rows[None] * 30)[None, None]
+    samples = [(image, torch.rand(1, 6, 7, 2) * 2 - 1) for _ in range(4)]
+    module = Of(lambda x, grid: F.grid_sample(x * 2, grid, align_corners=False).relu())
+    artifact = tosaic.compile(torch.export.export(module, samples[0]), target="tosa-int", calibration=samples)
+    assert decibels(module(*samples[0]), artifact.run(*samples[0])) > 38
+
+
 def test_angles_on_the_axes():
     y, x = torch.tensor([[0, 0, 0, 2, -2.0]]), torch.tensor([[0, 1, -1, 0, 0.0]])
     artifact = tosaic.compile(Of(torch.atan2), (y, x), "tosa-int", calibration=[(y, x), (x, y)])
