@@ -220,7 +220,7 @@ class Joining {
       const auto at = [&, attribute = std::string_view(name)](const AtSizes& other) {
         return other.graph.nodes[n].attrs.find(attribute);
       };
-      const auto same = [&](const AtSizes& other) { return at(other) && *at(other) == first; };
+      const auto same = [&, wanted = &first](const AtSizes& other) { return at(other) && *at(other) == *wanted; };
       const auto other = std::ranges::find_if_not(given_, same);
       if (other == given_.end()) continue;
       const auto* numbers = std::get_if<Numbers>(&first);
