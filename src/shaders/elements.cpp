@@ -135,19 +135,18 @@ Value rescale(const Call& c) {
   const auto number_of = [&](const std::vector<std::int32_t>& list) {
     return list.size() > 1 ? c.element_index.of_channel(s, list) : s.param(list[0]);
   };
-  const Value shift = number_of(scaling.shifts);
   const auto result_by = [&] {
-    switch (scaling.form) {
-      case Scaling::Form::left: return value << shift;
-      case Scaling::Form::right: return shift_rounded(value, shift);
-      case Scaling::Form::high_word:
-        return shift_rounded(s.wide_product(value, number_of(scaling.multipliers), true).high_word(), shift);
-      case Scaling::Form::up:
-        return shift_right_signed(s.wide_product(value << shift, number_of(scaling.multipliers), true).high_word() + 1,
-                                  s.integer(1));
-      case Scaling::Form::general: break;
-    }
-    return scaled(s, value, number_of(scaling.multipliers), shift, c.view.text("rounding_mode") == "double_round");
+    if (scaling.form == Scaling::Form::left) return value << number_of(scaling.shifts);
+    if (scaling.form == Scaling::Form::right) return shift_rounded(value, number_of(scaling.shifts));
+    const bool both = scaling.shifts.size() > 1 && scaling.multipliers.size() > 1;
+    const std::vector<Value> numbers = both ? c.element_index.of_channels(s, {scaling.shifts, scaling.multipliers})
+                                            : std::vector{number_of(scaling.shifts), number_of(scaling.multipliers)};
+    const Value shift = numbers[0], multiplier = numbers[1];
+    if (scaling.form == Scaling::Form::high_word)
+      return shift_rounded(s.wide_product(value, multiplier, true).high_word(), shift);
+    if (scaling.form == Scaling::Form::up)
+      return shift_right_signed(s.wide_product(value << shift, multiplier, true).high_word() + 1, s.integer(1));
+    return scaled(s, value, multiplier, shift, c.view.text("rounding_mode") == "double_round");
   };
   const Value result = result_by();
   const IntegerRange range = range_of(c.to());
@@ -221,9 +220,9 @@ Value cast(const Call& c) {
 
 Value table(const Call& c) {
   Kernel& s = c.s;
-  const Buffer entries = s.input(c.view.node().inputs[1]);
-  if (c.from() == DType::i8) return s.load(entries, c.a() + 128);
-  const Value index = shift_right_signed(c.a(), s.integer(7)) + 256;
+  const auto [entries, first] = s.table(c.view.node().inputs[1]);
+  if (c.from() == DType::i8) return s.load(entries, c.a() + (first + 128));
+  const Value index = shift_right_signed(c.a(), s.integer(7)) + (first + 256);
   const Value base = s.load(entries, index), next = s.load(entries, index + 1);
   return (base << s.integer(7)) + (next - base) * (c.a() & 0x7f);
 }
@@ -320,13 +319,27 @@ Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& 
 }
 
 Value ElementIndex::of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) const {
+  return of_channels(kernel, {list})[0];
+}
+std::vector<Value> ElementIndex::of_channels(Kernel& kernel,
+                                             const std::vector<std::vector<std::int32_t>>& lists) const {
   const bool whole = quads_ && is_multiple(last_, 4);
-  const Buffer numbers = kernel.constant(DType::i32, Bytes::of(list), whole);
-  const Value last = kernel.param(last_);
-  if (!whole) return kernel.load(numbers, (lane ? index_ + lane : index_) % last);
-  const auto [found, added] = loaded_.try_emplace(numbers.variable);
-  if (added) found->second = kernel.load_quad(numbers, shift_right_unsigned(index_ % last, kernel.integer(2)));
-  return found->second[static_cast<std::size_t>(lane)];
+  std::vector<std::int32_t> all;
+  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+  const Buffer numbers = kernel.constant(DType::i32, Bytes::of(std::move(all)), whole);
+  const Value last = kernel.param(last_), channel = (lane && !whole ? index_ + lane : index_) % last;
+  std::vector<Value> found;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    const Value at = i == 0 ? channel : channel + last * static_cast<std::int64_t>(i);
+    if (!whole) {
+      found.push_back(kernel.load(numbers, at));
+      continue;
+    }
+    const auto [quad, added] = loaded_.try_emplace({numbers.variable, i});
+    if (added) quad->second = kernel.load_quad(numbers, shift_right_unsigned(at, kernel.integer(2)));
+    found.push_back(quad->second[static_cast<std::size_t>(lane)]);
+  }
+  return found;
 }
 
 namespace {
@@ -385,15 +398,24 @@ class Inputs {
   const std::size_t lanes_;
 };
 
+// Elements of inputs that are at hand already, by their number.
+using KnownInputs = std::map<std::size_t, Quad>;
+KnownInputs known_inputs(const plan::Expression& e, const std::map<ValueId, Quad>& known) {
+  KnownInputs inputs;
+  for (std::size_t i = 0; i < e.inputs.size(); ++i)
+    if (const auto found = known.find(e.inputs[i].value); found != known.end()) inputs[i] = found->second;
+  return inputs;
+}
+
 // The result, and after it those of `others`.
 std::vector<Quad> evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std::size_t lanes,
-                                 const std::map<ValueId, Quad>& known, std::span<const ValueId> others = {}) {
+                                 const KnownInputs& known, std::span<const ValueId> others = {}) {
   const Graph& graph = kernel.graph();
   std::vector<Quad> inputs, results;
   Inputs loads(kernel, e, index, lanes);
   for (std::size_t i = 0; i < e.inputs.size(); ++i) {
     const ValueId v = e.inputs[i].value;
-    if (const auto found = known.find(v); found != known.end()) {
+    if (const auto found = known.find(i); found != known.end()) {
       inputs.push_back(found->second);
     } else if (graph[v].is_constant() && graph[v].type.shape.elements() == 1) {
       const Value one = kernel.scalar(v);
@@ -432,17 +454,20 @@ std::vector<Quad> evaluate_lanes(Kernel& kernel, const plan::Expression& e, Valu
 Value evaluate(Kernel& kernel, const plan::Expression& e, Value index, const Known& known) {
   std::map<ValueId, Quad> quads;
   for (const auto& [v, element] : known) quads[v] = {element};
-  return evaluate_lanes(kernel, e, index, 1, quads)[0][0];
+  return evaluate_lanes(kernel, e, index, 1, known_inputs(e, quads))[0][0];
 }
 
-std::vector<Value> evaluate(Kernel& kernel, const plan::Expression& e, Value index, std::span<const ValueId> others) {
+std::vector<Value> evaluate(Kernel& kernel, const plan::Expression& e, Value index, std::span<const ValueId> others,
+                            const std::map<std::size_t, Value>& known) {
+  KnownInputs quads;
+  for (const auto& [i, element] : known) quads[i] = {element};
   std::vector<Value> results;
-  for (const Quad& one : evaluate_lanes(kernel, e, index, 1, {}, others)) results.push_back(one[0]);
+  for (const Quad& one : evaluate_lanes(kernel, e, index, 1, quads, others)) results.push_back(one[0]);
   return results;
 }
 
 Quad evaluate_quad(Kernel& kernel, const plan::Expression& e, Value index, const std::map<ValueId, Quad>& known) {
-  return evaluate_lanes(kernel, e, index, 4, known)[0];
+  return evaluate_lanes(kernel, e, index, 4, known_inputs(e, known))[0];
 }
 
 std::vector<Quad> evaluate_quads(Kernel& kernel, const plan::Expression& e, Value index,

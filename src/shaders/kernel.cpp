@@ -122,6 +122,22 @@ Buffer Kernel::output(ValueId v, bool quads) {
   return found->second;
 }
 
+Kernel::Table Kernel::table(ValueId v) {
+  if (!joins_tables) return {input(v), 0};
+  Tables& tables = tables_[type(v).dtype];
+  if (tables.values.empty()) {
+    tables.binding = made_.bound.size();
+    tables.buffer = read(type(v).dtype, false, Bytes());
+  }
+  std::int64_t first = 0;
+  for (const ValueId other : tables.values) {
+    if (other == v) return {tables.buffer, first};
+    first += type(other).shape.elements();
+  }
+  tables.values.push_back(v);
+  return {tables.buffer, first};
+}
+
 Buffer Kernel::constant(DType dtype, Bytes elements, bool quads) {
   if (next_constant_ == constants_.size()) constants_.push_back(read(dtype, quads, std::move(elements)));
   return constants_[next_constant_++];
@@ -152,6 +168,14 @@ Value Kernel::scalar(ValueId v) {
 Made Kernel::made() {
   made_.module = finish();
   if (more_params_buffer_) made_.bound[more_params_binding_].what = Bytes::of(more_numbers_);
+  for (const auto& [dtype, tables] : tables_) {
+    std::vector<std::byte> all;
+    for (const ValueId v : tables.values) {
+      const Bytes& table = graph()[v].constant;
+      all.insert(all.end(), table.data(), table.data() + table.size());
+    }
+    made_.bound[tables.binding].what = Bytes::of(std::move(all));
+  }
   return std::move(made_);
 }
 

@@ -100,6 +100,8 @@ class Kernel : public Shader {
   // By groups: there is no index(), and there may be more of them than asked for.
   Kernel(const Work& work, std::string name, const Groups& groups);
 
+  // Have tables of one type one binding together? Where there would be too many.
+  bool joins_tables = false;
   // Is the last bit of a reciprocal one that quantised values may depend on?
   bool rounds_reciprocals = false;
   // While one is alive, numbers that have no room among the push constants are read from a buffer. Not for those of
@@ -129,6 +131,12 @@ class Kernel : public Shader {
   // One binding for a value, however often it is asked for; as a texel view where the tier reads faster so.
   Buffer input(ValueId v, bool quads = false);
   Buffer input_words(ValueId v, bool quads = true);  // of elements of 8 or 16 bits, in words or four of them
+  // A constant that is looked up: where its elements begin, too.
+  struct Table {
+    Buffer buffer;
+    std::int64_t first;
+  };
+  Table table(ValueId v);
   Buffer output(ValueId v, bool quads = false);
   Buffer constant(DType type, Bytes elements, bool quads = false);
   // Of quads.
@@ -156,6 +164,12 @@ class Kernel : public Shader {
   Value told_by_buffer(std::size_t place, const Push& given);
 
   std::map<std::pair<ValueId, bool>, Buffer> inputs_, outputs_, words_;
+  struct Tables {
+    Buffer buffer;
+    std::size_t binding = 0;
+    std::vector<ValueId> values;  // one behind the other
+  };
+  std::map<DType, Tables> tables_;
   std::vector<Value> params_;
   std::vector<std::int32_t> more_numbers_;  // behind those, and the parameters that they are
   std::vector<Quad> more_params_;

@@ -113,7 +113,8 @@ Value Finish::finished(Kernel& kernel, Value index, Value element) const {
 }
 
 void Finish::store(Kernel& kernel, Value index, Value element) const {
-  store_finished(kernel, index, finished(kernel, index, element));
+  const Value of_all = row_apart_ ? index + kernel.param(row_apart_->first) : index;
+  store_finished(kernel, index, finished(kernel, of_all, element));
 }
 void Finish::store_finished(Kernel& kernel, Value index, Value finished) const {
   kernel.store(kernel.output(output()), index, finished);

@@ -18,7 +18,9 @@ class Finish {
  public:
   Finish(ValueId root, const plan::Expression* epilogue) : root_(root), epilogue_(epilogue) {}
   ValueId root() const { return root_; }
-  ValueId output() const { return strides_ ? strides_->value : epilogue_ ? epilogue_->output : root_; }
+  ValueId output() const {
+    return row_apart_ ? row_apart_->result : strides_ ? strides_->value : epilogue_ ? epilogue_->output : root_;
+  }
   // Of matrices whose elements are stored in another value, in another order: how far apart batches and rows lie there.
   // The epilogue must not depend on places.
   struct Strides {
@@ -37,7 +39,15 @@ class Finish {
   Finish(ValueId root, const plan::Expression* epilogue, const Behind& behind)
       : root_(root), epilogue_(epilogue), behind_(behind) {}
   const std::optional<Behind>& behind() const { return behind_; }
-  // Element `index` of the result, in row-major order.
+  // Only one row is made, of a convolution by one pixel: of `input`, which is stored alone, and as `result`.
+  struct RowApart {
+    ValueId input, result;
+    std::int64_t first;  // element of all that the convolution makes
+  };
+  Finish(ValueId root, const plan::Expression* epilogue, const RowApart& row)
+      : root_(root), epilogue_(epilogue), row_apart_(row) {}
+  const std::optional<RowApart>& row_apart() const { return row_apart_; }
+  // Element `index` of the result, in row-major order; of the row, if it is one.
   void store(Kernel& kernel, Value index, Value element) const;
   // The same in two steps: what is stored of it, and storing it.
   Value finished(Kernel& kernel, Value index, Value element) const;
@@ -57,6 +67,7 @@ class Finish {
   const plan::Expression* epilogue_;
   std::optional<Strides> strides_;
   std::optional<Behind> behind_;
+  std::optional<RowApart> row_apart_;
 };
 
 // Dispatches in order. nullopt: this kernel does not fit, with its epilogue.

@@ -46,7 +46,7 @@ void store_row_sums(Kernel& s, const tosa::View& view, const Finish& end, const 
 MadeList make_row_product(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const std::int64_t columns = view.in(1).shape.size(0), depth = channels_of(view);
-  const Dim rows = rows_of_product(view);
+  const Dim rows = end.row_apart() ? Dim(1) : rows_of_product(view);
   const std::int64_t across = (columns + 4 * wide - 1) / (4 * wide);
   Kernel s(work, std::string(tosa::find(node.op)->name), Groups{rows * across, wide * deep});
   const Value local = s.local(), group = s.group(), tiles = s.param(across), all = s.param(depth);
@@ -54,7 +54,7 @@ MadeList make_row_product(const Work& work, const Node& node, const Finish& end)
   const Value column = first + local % s.integer(wide), part = local / s.integer(wide);
   const Value fours = shift_right_unsigned(all_columns + 3, s.integer(2));
   const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
-  const Buffer input = s.input(node.inputs[0]);
+  const Buffer input = s.input(end.row_apart() ? end.row_apart()->input : node.inputs[0]);
   const DType type = view.in(1).dtype;
   const Buffer weights = s.constant(type, packed_weights(view.constant(1), type, columns, 1, depth), true);
   const bool real = is_float(view.out().dtype);

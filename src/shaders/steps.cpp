@@ -15,11 +15,13 @@
 #include "shaders/compile.h"
 #include "shaders/elements.h"
 #include "shaders/fused_depthwise.h"
+#include "shaders/gated_product.h"
 #include "shaders/integer_attention.h"
 #include "shaders/kernels.h"
 #include "shaders/quantise_rows.h"
 #include "shaders/quantised_weights.h"
 #include "shaders/rows.h"
+#include "shaders/rows_apart.h"
 #include "shaders/strided_operand.h"
 
 namespace tosaic::shaders {
@@ -55,6 +57,11 @@ class Planning {
       if (multiplies_int8(graph_, graph_.nodes[n])) take_row_quantisation(n);
     for (std::uint32_t n = 0; n < count; ++n)
       if (!taken_[n] && shares_memory(work_.tier)) take_rows(n);
+    if (shares_memory(work_.tier)) {
+      const std::vector<std::uint32_t> depths = depths_of(graph_);
+      for (std::uint32_t n = 0; n < count; ++n)
+        if (!taken_[n]) take_rows_apart(n, depths);
+    }
     for (std::uint32_t n = 0; n < count; ++n)
       if (!taken_[n]) take_kernel(n);
     take_elementwise();
@@ -199,6 +206,21 @@ class Planning {
     const auto is_free = [&](std::uint32_t m) { return !taken_[m]; };
     for (std::vector<std::uint32_t>& nodes : find_row_quantisation(uses_, is_free, fusing().can, graph_.nodes[n]))
       if (MadeList made = make_row_quantisation(work_, nodes)) return add(std::move(nodes), std::move(made));
+  }
+
+  void take_rows_apart(std::uint32_t n, const std::vector<std::uint32_t>& depths) {
+    const auto apart = find_rows_apart(uses_, depths, fusing().can, n);
+    if (!apart) return;
+    const auto made = make_rows_apart(work_, graph_.nodes[n], *apart);
+    if (!made) return;
+    not_stored(graph_.nodes[n].outputs[0]);
+    for (std::uint32_t m : apart->epilogue) not_stored(graph_.nodes[m].outputs[0]);
+    for (std::size_t i = 0; i < made->size(); ++i) {
+      std::vector<std::uint32_t> nodes{n};
+      nodes.insert(nodes.end(), apart->epilogue.begin(), apart->epilogue.end());
+      nodes.push_back(apart->rows[i].slice);
+      add(std::move(nodes), (*made)[i]);
+    }
   }
 
   void take_kernel(std::uint32_t n) {
@@ -415,10 +437,41 @@ class Planning {
   }
 
   bool take_group(std::vector<std::uint32_t> nodes) {
+    if (shares_memory(work_.tier) && take_with_product(nodes)) return true;
     MadeList made = make_elementwise(work_, plan::expression_of(graph_, nodes), needed_inside(nodes));
     if (!made) return false;
     add(std::move(nodes), std::move(made));
     return true;
+  }
+
+  // With the product of few rows of which the nodes alone read parts.
+  bool take_with_product(const std::vector<std::uint32_t>& nodes) {
+    plan::Expression expression = before_movements(work_, plan::expression_of(graph_, nodes));
+    for (plan::Expression::Input& input : expression.inputs) input.value = memory_of(input.value);
+    for (const plan::Expression::Input& input : expression.inputs) {
+      const auto step = std::ranges::find_if(steps_.list, [&](const Step& s) {
+        return s.dispatches.size() == 1 && s.writes.size() == 1 && memory_of(s.writes[0]) == input.value;
+      });
+      if (step == steps_.list.end() || !is_read_by_these(uses_, input.value, nodes)) continue;
+      const auto product =
+          std::ranges::find_if(step->nodes, [&](std::uint32_t n) { return graph_.nodes[n].op == tosa::op::conv2d; });
+      if (product == step->nodes.end()) continue;
+      std::vector<std::uint32_t> epilogue = step->nodes;
+      std::erase(epilogue, *product);
+      const ValueId result = graph_.nodes[*product].outputs[0];
+      const auto end = epilogue.empty() ? std::nullopt : std::optional(plan::expression_of(graph_, epilogue));
+      MadeList made = make_gated_product(work_, graph_.nodes[*product],
+                                         end ? Finish(skip_views(uses_, result), &*end) : Finish(result, nullptr),
+                                         expression, needed_inside(nodes));
+      if (!made) continue;
+      std::vector<std::uint32_t> all = step->nodes;
+      all.insert(all.end(), nodes.begin(), nodes.end());
+      std::ranges::sort(all);
+      steps_.list.erase(step);
+      add(std::move(all), std::move(made));
+      return true;
+    }
+    return false;
   }
 
   Work work_;
