@@ -48,20 +48,24 @@ Bytes f16_of(const Bytes& numbers) {
   return constant_bytes(DType::f16, std::span<const double>(values));
 }
 
-// Does a convolution or a product read it, where it lies or moved?
+// Does a convolution or a product read it, where it lies or moved? `large`: one of more rows than a vector's few, which
+// gains by 16 bits.
 class ReadByProducts {
  public:
-  explicit ReadByProducts(const Graph& graph) : read_(graph.values.size(), false) {
+  explicit ReadByProducts(const Graph& graph, bool large = false) : read_(graph.values.size(), false) {
     for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
       const tosa::Op* op = tosa::find(node->op);
       const bool moves = op && op->keeps_scales() && read_[node->outputs[0]];
-      if (moves || has_weights(*node))
+      if (moves || (has_weights(*node) && !(large && has_few_rows(graph[node->outputs[0]].type.shape))))
         for (ValueId v : node->inputs) read_[v] = true;
     }
   }
   bool operator()(ValueId v) const { return read_[v]; }
 
  private:
+  static bool has_few_rows(const Shape& shape) {
+    return shape.is_static() && shape.rank() > 0 && shape.elements() <= 4 * shape.size(shape.rank() - 1);
+  }
   std::vector<bool> read_;
 };
 
@@ -116,6 +120,12 @@ Graph in_half_precision(const Graph& graph, const KeptWide& wide) {
         stays[memories.of(v)] = true;
   for (const auto* list : {&graph.inputs, &graph.outputs})
     for (ValueId v : *list) stays[memories.of(v)] = true;
+  // What is joined there: it is computed where it lies, and not converted.
+  const ReadByProducts large(graph, true);
+  for (const Node& node : graph.nodes)
+    if (node.op == tosa::op::concat && stays[memories.of(node.outputs[0])])
+      for (ValueId v : node.inputs)
+        if (!large(memories.of(v))) stays[memories.of(v)] = true;
   // Scales of rows of quantised values, and their zero points.
   for (const Node& node : graph.nodes)
     for (std::size_t i = extension::scaled_product::row_scale;

@@ -115,6 +115,21 @@ TEST_F(GatedProduct, OfTwoLayers) {
   }
 }
 
+// In half precision states that are joined in the result have its 32 bits, and are no copies; but not where a product
+// of many rows reads them, which is faster by 16.
+TEST_F(GatedProduct, OfJoinedResults) {
+  for (const std::int64_t rows : {1, 8}) {
+    Net net(3);
+    std::vector<ValueId> parts;
+    ValueId sum = net.input(DType::f32, {rows, 64}, -1, 1);
+    for (int i = 0; i < 3; ++i) parts.push_back(sum = net.node("tanh", {linear(net, sum, 64)}));
+    net.output(shaped(net, joined(net, parts), {1, 3 * rows, 64}));
+    const std::vector<std::string> names = kernels(net, Precision::fp16);
+    EXPECT_EQ(std::ranges::count(names, "move"), rows == 1 ? 0 : 3) << rows;
+    expect_of_every_tier(net, {2e-3, 2e-3}, "joined", Precision::fp16);
+  }
+}
+
 // Rows that are there at once are one product, and so are those that are read together.
 TEST_F(GatedProduct, OfRowsThatAreTogether) {
   for (const bool at_once : {true, false}) {
