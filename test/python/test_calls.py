@@ -333,3 +333,36 @@ def test_an_example_that_is_the_only_sample_is_warned_of():
         with warnings.catch_warnings():
             warnings.simplefilter("error", tosaic.CompileWarning)
             tosaic.compile(module, x, target, calibration=samples)
+
+
+class Largest(nn.Module):
+    """As the last layer of YOLOv10, YOLO26 and RT-DETR: of all positions and classes, the best 300."""
+
+    def forward(self, scores):
+        return torch.topk(scores, 300)
+
+
+class Ordered(nn.Module):
+    def __init__(self, descending):
+        super().__init__()
+        self.descending = descending
+
+    def forward(self, x):
+        return torch.sort(x, stable=True, dim=1, descending=self.descending)
+
+
+@pytest.mark.filterwarnings("ignore::tosaic.CompileWarning")  # of floats alone, no target counts in integers
+@pytest.mark.parametrize("target", ["vgf", "vulkan", "tosa-fp"])
+def test_many_elements_are_sorted(target):
+    """More than 4096, whose pairs nobody compares: with equal ones, infinities and NaN."""
+    scores = torch.rand(1, 15120)
+    values, indices = tosaic.compile(Largest(), (scores,), target).run(scores)
+    assert torch.equal(values, torch.topk(scores, 300).values)
+    assert torch.equal(scores[0, indices[0].long()], values[0])
+    x = torch.randn(2, 5000).round(decimals=1)
+    x[0, ::7], x[0, 3::11], x[1, 5::13] = float("inf"), float("nan"), -float("inf")
+    for x in x, (x[:, :4097].nan_to_num() * 10).to(torch.int32):
+        for descending in True, False:
+            found, wanted = tosaic.compile(Ordered(descending), (x,), target).run(x), Ordered(descending)(x)
+            assert torch.equal(found[1].long(), wanted.indices)
+            torch.testing.assert_close(found[0], wanted.values, rtol=0, atol=0, equal_nan=True)

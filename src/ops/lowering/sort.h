@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting without a sort operator: an element's index is the number of elements that go before it. All pairs are
-// compared, so this is for dims of up to a few thousand elements.
+// Sorting without a sort operator: an element's index is the number of elements that go before it, for which all pairs
+// are compared; of more than a few thousand elements, by a network.
 #pragma once
 #include <string>
 
 #include "ir/aten_operators.h"
 #include "ir/tosa_operators.h"
 #include "ops/lowering/index.h"
+#include "ops/lowering/sorting_network.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -26,22 +27,9 @@ inline Val with_nan_last(Val keys, Val place, bool descending) {
                   b.add(rank, b.reduce(tosa::op::reduce_sum, b.cast(ordinary, DType::i32), {1}, true)));
 }
 
-inline Sorted sorted_along(Builder& b, Val x, int axis, bool descending) {
-  const std::int64_t n = x.dim(axis), lines = x.shape().elements() / n;
-  if (n > 4096)
-    b.refuse("aten.sort.size",
-             "sorting " + std::to_string(n) + " elements would compare every pair; at most 4096 are taken");
-  std::vector<int> last, back;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i != axis) last.push_back(i);
-    back.push_back(i < axis ? i : i == axis ? x.rank() - 1 : i - 1);
-  }
-  last.push_back(axis);
-  Val moved = b.transpose(x, last), flat = b.reshape(moved, {lines, n, 1});
-  Val keys = b.reshape(x.type().quantised()                             ? b.as_i32(flat)
-                       : is_float(x.dtype()) || x.dtype() == DType::i64 ? flat
-                                                                        : b.cast(flat, DType::i32),
-                       {lines, n, 1});
+// The i32 indices [lines, n] of the elements of keys [lines, n, 1], in order.
+inline Val order_by_pairs(Builder& b, Val keys, bool descending) {
+  const std::int64_t lines = keys.dim(0), n = keys.dim(1);
   Val other = b.reshape(keys, {lines, 1, n});
   // before[i, j]: j goes before i, by its key, or by its position when the keys are equal.
   std::vector<std::int64_t> earlier, positions;
@@ -58,7 +46,28 @@ inline Sorted sorted_along(Builder& b, Val x, int axis, bool descending) {
   if (is_float(keys.dtype()))
     place = b.reshape(with_nan_last(b.reshape(keys, {lines, n}), place, descending), {lines, n});
   Val iota = b.broadcast_to(b.integers(positions, DType::i32, {1, n, 1}), {lines, n, 1});
-  Val order = b.reshape(scattered(b.filled(0, DType::i32, {lines, n, 1}), place, iota), {lines, n});
+  return b.reshape(scattered(b.filled(0, DType::i32, {lines, n, 1}), place, iota), {lines, n});
+}
+
+inline Sorted sorted_along(Builder& b, Val x, int axis, bool descending) {
+  const std::int64_t n = x.dim(axis), lines = x.shape().elements() / n;
+  constexpr std::int64_t most_compared = 4096, most = std::int64_t{1} << 20;
+  const bool by_network = n > most_compared;
+  if (by_network && (n > most || x.dtype() == DType::i64 || (b.spec() && b.spec()->product)))
+    b.refuse("aten.sort.size", "sorting " + std::to_string(n) + " elements takes a network of thousands of operators");
+  std::vector<int> last, back;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i != axis) last.push_back(i);
+    back.push_back(i < axis ? i : i == axis ? x.rank() - 1 : i - 1);
+  }
+  last.push_back(axis);
+  Val moved = b.transpose(x, last), flat = b.reshape(moved, {lines, n, 1});
+  Val keys = b.reshape(x.type().quantised()                             ? b.as_i32(flat)
+                       : is_float(x.dtype()) || x.dtype() == DType::i64 ? flat
+                                                                        : b.cast(flat, DType::i32),
+                       {lines, n, 1});
+  Val order =
+      by_network ? order_by_network(b.reshape(keys, {lines, n}), descending) : order_by_pairs(b, keys, descending);
   Val values = gathered(flat, order);
   auto shaped = [&](Val v) { return b.transpose(b.reshape(v, moved.shape()), back); };
   return {shaped(values), shaped(order)};
