@@ -9,13 +9,13 @@
 #include "shaders/elements.h"
 #include "shaders/fetched_operand.h"
 #include "shaders/product.h"
+#include "shaders/row_product.h"
 #include "shaders/strided_operand.h"
 
 namespace tosaic::shaders {
 namespace {
 
 constexpr std::size_t most_gates = 8, few_gates = 4;
-constexpr std::uint32_t at_once = 4;     // reads that wait together
 constexpr std::uint32_t last_parts = 8;  // of the depth, which are added up last
 
 struct Gates {
@@ -112,23 +112,9 @@ MadeList make_gated_product(const Work& work, const Node& product, const Finish&
   const Buffer input = s.input(product.inputs[0]);
   const Bytes grouped = grouped_columns(constant, gates, row_bytes);
   const Buffer weights = s.constant(type, packed_weights(grouped, type, gates.width * count, 1, depth), true);
-  const Value zero = is_float(view.out().dtype) ? s.real(0) : s.integer(0);
-
-  const VectorVariable sum = s.variable(s.splat(zero));
-  s.loop(part, all, s.integer(deep * at_once), [&](Value begin) {
-    std::vector<Value> x;
-    std::vector<RawQuad> w;
-    for (std::uint32_t i = 0; i < at_once; ++i) {
-      const Value k = begin + i * deep, inside = (k < all) & there;
-      x.push_back(s.select(inside, centred(s.load(input, s.select(inside, row * all + k, s.integer(0))), in_zp), zero));
-      w.push_back(s.load_raw(weights, s.select(inside, (k * tiles + quad) * count + gate, s.integer(0))));
-    }
-    for (std::uint32_t i = 0; i < at_once; ++i) {
-      Quad numbers = s.numbers(w[i], type);
-      for (Value& number : numbers) number = centred(number, weight_zp);
-      sum.set(sum.get() + s.vector(numbers) * x[i]);
-    }
-  });
+  const VectorVariable sum = sum_of_part(
+      s, view, input, weights,
+      {row, all, part, there, deep, in_zp, weight_zp, [&](Value k) { return (k * tiles + quad) * count + gate; }});
   const Shared memory = s.shared(sum.get().kind, size);
   s.store(memory, local, sum.get());
   s.barrier();

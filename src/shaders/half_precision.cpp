@@ -12,6 +12,7 @@
 #include "plan/uses.h"
 #include "shaders/prepare.h"
 #include "shaders/quantised_weights.h"
+#include "shaders/row_product.h"
 #include "shaders/steps.h"
 
 namespace tosaic::shaders {
@@ -64,7 +65,8 @@ class ReadByProducts {
 
  private:
   static bool has_few_rows(const Shape& shape) {
-    return shape.is_static() && shape.rank() > 0 && shape.elements() <= 4 * shape.size(shape.rank() - 1);
+    return shape.is_static() && shape.rank() > 0 &&
+           shape.elements() <= row_product::most_rows * shape.size(shape.rank() - 1);
   }
   std::vector<bool> read_;
 };

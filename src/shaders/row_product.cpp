@@ -11,7 +11,6 @@ namespace {
 
 using namespace row_product;
 
-constexpr std::int64_t most_rows = 4, shortest = 64;
 constexpr std::uint32_t at_once = 4;  // reads that wait together
 
 std::int64_t channels_of(const tosa::View& view) { return view.in(0).shape.size(view.in(0).shape.rank() - 1); }
@@ -20,6 +19,27 @@ std::int64_t channels_of(const tosa::View& view) { return view.in(0).shape.size(
 
 bool has_few_rows(const tosa::View& view) {
   return has_tiles(view) && is_plain(view) && most(rows_of_product(view)) <= most_rows && channels_of(view) >= shortest;
+}
+
+VectorVariable sum_of_part(Kernel& s, const tosa::View& view, Buffer input, Buffer weights, const PartOfRow& of) {
+  const Value zero = is_float(view.out().dtype) ? s.real(0) : s.integer(0);
+  const VectorVariable sum = s.variable(s.splat(zero));
+  s.loop(of.part, of.depth, s.integer(of.deep * at_once), [&](Value begin) {
+    std::vector<Value> x;
+    std::vector<RawQuad> w;
+    for (std::uint32_t i = 0; i < at_once; ++i) {
+      const Value k = begin + i * of.deep, inside = (k < of.depth) & of.there;
+      const Value element = s.load(input, s.select(inside, of.row * of.depth + k, s.integer(0)));
+      x.push_back(s.select(inside, centred(element, of.input_zero), zero));
+      w.push_back(s.load_raw(weights, s.select(inside, of.weights(k), s.integer(0))));
+    }
+    for (std::uint32_t i = 0; i < at_once; ++i) {
+      Quad numbers = s.numbers(w[i], view.in(1).dtype);
+      for (Value& number : numbers) number = centred(number, of.weight_zero);
+      sum.set(sum.get() + s.vector(numbers) * x[i]);
+    }
+  });
+  return sum;
 }
 
 void store_row_sums(Kernel& s, const tosa::View& view, const Finish& end, const VectorVariable& sum,
@@ -57,24 +77,10 @@ MadeList make_row_product(const Work& work, const Node& node, const Finish& end)
   const Buffer input = s.input(end.row_apart() ? end.row_apart()->input : node.inputs[0]);
   const DType type = view.in(1).dtype;
   const Buffer weights = s.constant(type, packed_weights(view.constant(1), type, columns, 1, depth), true);
-  const bool real = is_float(view.out().dtype);
-  const Value zero = real ? s.real(0) : s.integer(0), there = (column < fours) & (row < s.param(rows));
-
-  const VectorVariable sum = s.variable(s.splat(zero));
-  s.loop(part, all, s.integer(deep * at_once), [&](Value begin) {
-    std::vector<Value> x;
-    std::vector<RawQuad> w;
-    for (std::uint32_t i = 0; i < at_once; ++i) {
-      const Value k = begin + i * deep, inside = (k < all) & there;
-      x.push_back(s.select(inside, centred(s.load(input, s.select(inside, row * all + k, s.integer(0))), in_zp), zero));
-      w.push_back(s.load_raw(weights, s.select(inside, k * fours + column, s.integer(0))));
-    }
-    for (std::uint32_t i = 0; i < at_once; ++i) {
-      Quad numbers = s.numbers(w[i], type);
-      for (Value& number : numbers) number = centred(number, weight_zp);
-      sum.set(sum.get() + s.vector(numbers) * x[i]);
-    }
-  });
+  const Value there = (column < fours) & (row < s.param(rows));
+  const VectorVariable sum =
+      sum_of_part(s, view, input, weights,
+                  {row, all, part, there, deep, in_zp, weight_zp, [&](Value k) { return k * fours + column; }});
   store_row_sums(s, view, end, sum, {row, first, all_columns, s.param(rows)});
   return one(s);
 }

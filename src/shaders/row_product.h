@@ -6,12 +6,22 @@
 namespace tosaic::shaders {
 
 namespace row_product {
-inline constexpr std::uint32_t wide = 2, deep = 64;  // quads of columns, and invocations along the depth
+inline constexpr std::int64_t most_rows = 4, shortest = 64;  // rows, and their elements
+inline constexpr std::uint32_t wide = 2, deep = 64;          // quads of columns, and invocations along the depth
 // By quantised weights:
 inline constexpr std::int64_t few_rows = 8;        // of which each is a work group's
 inline constexpr std::uint32_t reads_at_once = 4;  // that wait together
 inline constexpr std::int64_t rows_at_once = 8;    // of an invocation, where there are more
 }  // namespace row_product
+
+// Of a row of the input and a quad of columns, an invocation's part: elements `part`, `part + deep` and so on.
+struct PartOfRow {
+  Value row, depth, part, there;  // there: is it one of the product's?
+  std::uint32_t deep;
+  std::optional<Value> input_zero, weight_zero;
+  std::function<Value(Value k)> weights;  // where the quad of element k lies
+};
+VectorVariable sum_of_part(Kernel& s, const tosa::View& view, Buffer input, Buffer weights, const PartOfRow& of);
 
 struct RowOfQuads {
   Value row, first;  // of the row's quads of columns, the group's first one

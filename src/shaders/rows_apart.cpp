@@ -7,6 +7,7 @@
 #include "plan/movement.h"
 #include "plan/views.h"
 #include "shaders/product.h"
+#include "shaders/row_product.h"
 #include "shaders/steps.h"
 
 namespace tosaic::shaders {
@@ -14,7 +15,6 @@ namespace {
 
 // Of which the device's cache holds several: reading them again for each row takes less than waiting for all rows.
 constexpr std::size_t most_weight_bytes = std::size_t{4} << 20;
-constexpr std::int64_t shortest = 64;  // rows, which one work group's invocations divide
 
 // The operands of a CONCAT that joins rows of so many elements, in their order.
 std::optional<std::vector<ValueId>> joined_rows(const plan::Uses& uses, ValueId v, std::int64_t row) {
@@ -74,7 +74,8 @@ std::optional<RowsApart> find_rows_apart(const plan::Uses& uses, const std::vect
   if (view.node().op != tosa::op::conv2d || !view.out().shape.is_static() || !has_tiles(view) || !is_plain(view))
     return std::nullopt;
   const std::int64_t columns = view.in(1).shape.size(0), channels = view.in(0).shape.size(3);
-  if (channels < shortest || columns == 0 || view.constant(1).size() > most_weight_bytes) return std::nullopt;
+  if (channels < row_product::shortest || columns == 0 || view.constant(1).size() > most_weight_bytes)
+    return std::nullopt;
   const auto inputs = joined_rows(uses, view.node().inputs[0], channels);
   if (!inputs || std::ssize(*inputs) != rows_of_product(view).value() || inputs->size() < 2 ||
       !is_ordered(depths, *inputs))

@@ -437,16 +437,17 @@ class Planning {
   }
 
   bool take_group(std::vector<std::uint32_t> nodes) {
-    if (shares_memory(work_.tier) && take_with_product(nodes)) return true;
-    MadeList made = make_elementwise(work_, plan::expression_of(graph_, nodes), needed_inside(nodes));
+    const plan::Expression planned = plan::expression_of(graph_, nodes);
+    if (shares_memory(work_.tier) && take_with_product(nodes, planned)) return true;
+    MadeList made = make_elementwise(work_, planned, needed_inside(nodes));
     if (!made) return false;
     add(std::move(nodes), std::move(made));
     return true;
   }
 
   // With the product of few rows of which the nodes alone read parts.
-  bool take_with_product(const std::vector<std::uint32_t>& nodes) {
-    plan::Expression expression = before_movements(work_, plan::expression_of(graph_, nodes));
+  bool take_with_product(const std::vector<std::uint32_t>& nodes, const plan::Expression& planned) {
+    plan::Expression expression = before_movements(work_, planned);
     for (plan::Expression::Input& input : expression.inputs) input.value = memory_of(input.value);
     for (const plan::Expression::Input& input : expression.inputs) {
       const auto step = std::ranges::find_if(steps_.list, [&](const Step& s) {
