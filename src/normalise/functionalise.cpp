@@ -274,7 +274,7 @@ class Functionaliser {
   // which are known only of memory that the program has just made.
   Result<bool> shares_memory(ValueId v) const {
     const ViewCall& call = *tensors_[v].view;
-    if (call.rows || graph_[v].type.shape.is_empty()) return true;  // nothing lies anywhere
+    if (call.rows || graph_[v].type.shape.is_empty()) return true;  // what has no elements lies nowhere
     const ValueId base = call.node.inputs[0];
     if (const SchemaArgument* format = call.schema->argument("memory_format")) {
       const Attr* asked = call.node.attrs.find("memory_format");

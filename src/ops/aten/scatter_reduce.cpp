@@ -133,7 +133,7 @@ Vals composed(Builder& b, const Call& call) {
     source = b.aten(aten::op::constant_pad_nd, {source}, {{"pad", amounts}, {"value", std::int64_t{0}}});
   }
   // Places stand along `axis`, and what goes to them along the dim behind it.
-  const auto beside = [&](Val x, int at) {
+  const auto unsqueezed = [&](Val x, int at) {
     auto dims = x.shape().sizes();
     dims.insert(dims.begin() + at, 1);
     return calls::view(x, Shape(dims));
@@ -141,9 +141,10 @@ Vals composed(Builder& b, const Call& call) {
   Ints places, dims(static_cast<std::size_t>(rank) + 1, 1);
   for (std::int64_t i = 0; i < self.dim(axis); ++i) places.push_back(i);
   dims[static_cast<std::size_t>(axis)] = self.dim(axis);
-  const Val hits = b.aten(aten::op::eq_Tensor, {beside(index, axis), b.integers(places, index.dtype(), Shape(dims))});
+  const Val hits =
+      b.aten(aten::op::eq_Tensor, {unsqueezed(index, axis), b.integers(places, index.dtype(), Shape(dims))});
   const int along = axis + 1;
-  const auto of_hits = [&](Val otherwise) { return calls::where(hits, beside(source, axis), otherwise); };
+  const auto of_hits = [&](Val otherwise) { return calls::where(hits, unsqueezed(source, axis), otherwise); };
   const auto reduced = [&](Operator op, Val x) {
     return b.aten(op, {x}, {{"dim", std::int64_t{along}}, {"keepdim", false}});
   };
@@ -159,7 +160,7 @@ Vals composed(Builder& b, const Call& call) {
     const bool largest = how == "amax";
     // What is no larger than any of them, NaN aside.
     const Val ends = b.aten(largest ? aten::op::fmin : aten::op::fmax, {source, number(0)});
-    const Val end = beside(largest ? calls::amin(ends, {axis}, true) : calls::amax(ends, {axis}, true), axis);
+    const Val end = unsqueezed(largest ? calls::amin(ends, {axis}, true) : calls::amax(ends, {axis}, true), axis);
     const Val y = calls::reduced(largest ? aten::op::amax : aten::op::amin, of_hits(end), {along}, false);
     if (!include) return finished(y, y);
     const Val chosen = calls::where(reduced(aten::op::any_dim, hits), y, self);

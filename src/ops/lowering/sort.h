@@ -27,24 +27,24 @@ inline Val with_nan_last(Val keys, Val place, bool descending) {
                   b.add(rank, b.reduce(tosa::op::reduce_sum, b.cast(ordinary, DType::i32), {1}, true)));
 }
 
-// The i32 indices [lines, n] of the elements of keys [lines, n, 1], in order.
-inline Val order_by_pairs(Builder& b, Val keys, bool descending) {
+// The same as order_by_network, for fewer elements; keys may be i64.
+inline Val order_by_pairs(Val keys, bool descending) {
+  Builder& b = keys.builder();
   const std::int64_t lines = keys.dim(0), n = keys.dim(1);
-  Val other = b.reshape(keys, {lines, 1, n});
+  Val own = b.reshape(keys, {lines, n, 1}), other = b.reshape(keys, {lines, 1, n});
   // before[i, j]: j goes before i, by its key, or by its position when the keys are equal.
   std::vector<std::int64_t> earlier, positions;
   for (std::int64_t i = 0; i < n; ++i) {
     positions.push_back(i);
     for (std::int64_t j = 0; j < n; ++j) earlier.push_back(j < i);
   }
-  Val first = descending ? b.binary(tosa::op::greater, other, keys) : b.binary(tosa::op::greater, keys, other);
+  Val first = descending ? b.binary(tosa::op::greater, other, own) : b.binary(tosa::op::greater, own, other);
   Val tied =
-      b.tosa(tosa::op::logical_and, {b.binary(tosa::op::equal, keys, other),
+      b.tosa(tosa::op::logical_and, {b.binary(tosa::op::equal, own, other),
                                      b.broadcast_to(b.integers(earlier, DType::boolean, {1, n, n}), {lines, n, n})});
   Val place =
       b.reduce(tosa::op::reduce_sum, b.cast(b.tosa(tosa::op::logical_or, {first, tied}), DType::i32), {2}, false);
-  if (is_float(keys.dtype()))
-    place = b.reshape(with_nan_last(b.reshape(keys, {lines, n}), place, descending), {lines, n});
+  if (is_float(keys.dtype())) place = with_nan_last(keys, place, descending);
   Val iota = b.broadcast_to(b.integers(positions, DType::i32, {1, n, 1}), {lines, n, 1});
   return b.reshape(scattered(b.filled(0, DType::i32, {lines, n, 1}), place, iota), {lines, n});
 }
@@ -65,9 +65,8 @@ inline Sorted sorted_along(Builder& b, Val x, int axis, bool descending) {
   Val keys = b.reshape(x.type().quantised()                             ? b.as_i32(flat)
                        : is_float(x.dtype()) || x.dtype() == DType::i64 ? flat
                                                                         : b.cast(flat, DType::i32),
-                       {lines, n, 1});
-  Val order =
-      by_network ? order_by_network(b.reshape(keys, {lines, n}), descending) : order_by_pairs(b, keys, descending);
+                       {lines, n});
+  Val order = by_network ? order_by_network(keys, descending) : order_by_pairs(keys, descending);
   Val values = gathered(flat, order);
   auto shaped = [&](Val v) { return b.transpose(b.reshape(v, moved.shape()), back); };
   return {shaped(values), shaped(order)};
