@@ -20,6 +20,10 @@ from resnet import ResNet18  # noqa: E402
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.by_turns(2)]
 
 
+def decibels(wanted, found):
+    return 10 * torch.log10(wanted.square().sum() / (wanted - found).square().sum())
+
+
 def layer(i, o, stride=1):
     return nn.Sequential(nn.Conv2d(i, o, 3, stride, 1), nn.BatchNorm2d(o), nn.ReLU())
 
@@ -196,7 +200,7 @@ def test_samples_of_several_sizes(make, quantize, enough):
     for t in (6, 16, 12):
         x = torch.randn(2, t, 8)
         wanted, ours = module(x), session.run(x)
-        assert 10 * torch.log10(wanted.square().sum() / (wanted - ours).square().sum()) > enough
+        assert decibels(wanted, ours) > enough
         fixed = tosaic.compile(program, target="tosa-int", tosa_spec="TOSA-1.0+INT+int16+int4", sizes=[f"{name}.1={t}"], **how)
         assert fixed.summary.delegates == 1 and torch.equal(fixed.run(x), ours)
 
@@ -245,7 +249,7 @@ def test_factors_and_constants_that_follow_from_sizes(name, quantize, enough, fe
     for t in (6, 16, 12):
         x = torch.randn(2, t, 8)
         wanted, ours = module(x), session.run(x)
-        assert 10 * torch.log10(wanted.square().sum() / (wanted - ours).square().sum()) > enough
+        assert decibels(wanted, ours) > enough
         if name == "biases by distance":
             continue  # at one size the sums of a softmax are held otherwise
         fixed = tosaic.compile(program, target="tosa-int", tosa_spec="TOSA-1.0+INT+int16+int4", sizes=[f"x.1={t}"], **how).run(x)
@@ -262,7 +266,7 @@ def test_a_mean_of_rows_and_columns():
     for size in [*ANY, (50, 111)]:
         x = image(*size)
         wanted, ours = module(x), session.run(x)
-        assert 10 * torch.log10(wanted.square().sum() / (wanted - ours).square().sum()) > 30
+        assert decibels(wanted, ours) > 30
 
 
 @pytest.mark.parametrize("weights", ["int4", "int8"])
@@ -278,7 +282,7 @@ def test_codes_of_rows_are_those_of_the_program_of_each_size(weights):
         x = torch.randn(rows, 128, generator=torch.Generator().manual_seed(rows))
         wanted = tosaic.compile(torch.export.export(model, (x,)), target="tosa-fp", **options).run(x)
         ours = session.run(x)
-        assert 10 * torch.log10(wanted.square().sum() / (wanted - ours).square().sum()) > 60
+        assert decibels(wanted, ours) > 60
     kernels = [name.split()[0] for name, *_ in session.profile()]
     assert kernels.count("codes") == 2 and "reduce_max" not in kernels, kernels
 
