@@ -99,6 +99,22 @@ bool one_product_each(const Graph& graph, const Node& node) {
          node.attrs.get_or<std::int64_t>("groups", 1) == graph[w].type.shape.elements();
 }
 
+// Does the call add up x with factors of one sign, as averages and banks of filters do, and has x one sign as well? The
+// sum is small only where all of it is, and then no finer than x.
+bool sums_up_one_sign(const Graph& graph, const Node& node, ValueId x, const std::vector<tosa::Bounds>& bounds) {
+  const ValueId factors = node.inputs.size() > 1 ? node.inputs[1] : no_value;
+  if (factors == no_value || factors == x || !graph[factors].is_constant() || !real(graph[factors]) ||
+      (bounds[x].lowest < 0 && bounds[x].highest > 0))
+    return false;
+  bool above = false, below = false;
+  for (float factor : graph[factors].constant.as<float>()) {
+    above |= factor > 0;
+    below |= factor < 0;
+    if (above && below) return false;
+  }
+  return true;
+}
+
 // Which values become integers, and which of them share a scale. `fixed[v]`: the width that is decided for v, if one
 // is; where two differ, a rescale stands between.
 void plan_groups(const Graph& graph, const UnlikeRanges& unlike_ranges, const std::vector<Form>& fixed,
@@ -165,9 +181,12 @@ void plan_widths(const Expanded& program, const QuantiseOptions& options, const 
   for (ValueId v = 0; v < n; ++v)
     if (!program.inner[v] || !options.wide_inside) narrow_group[plan.group[v]] = 1;
   for (const Node& node : graph.nodes) {
-    if (find_aten(node.op).rule->accumulates && !one_product_each(graph, node))
-      for (ValueId v : node.inputs)
-        if (v != no_value) narrow_group[plan.group[v]] = 1, plan.may_widen[plan.group[v]] = 0;
+    if (!find_aten(node.op).rule->accumulates || one_product_each(graph, node)) continue;
+    for (ValueId v : node.inputs) {
+      if (v == no_value) continue;
+      narrow_group[plan.group[v]] = 1;
+      if (!sums_up_one_sign(graph, node, v, plan.bounds)) plan.may_widen[plan.group[v]] = 0;
+    }
   }
   for (ValueId v = 0; v < n; ++v)
     if (is_set(unlike_ranges.wide, v)) wide_group[plan.group[v]] = 1;
@@ -273,6 +292,7 @@ QuantisationPlan decided(const Expanded& program, const UnlikeRanges& unlike_ran
   for (std::size_t n = 0; n < allowed.floats.size(); ++n)
     if (decisions.of_node[n] != Form::unset) allowed.floats[n] = 0;
   QuantisationPlan plan;
+  plan.bounds = usual.bounds;
   plan.forms = decisions.of_node;
   std::vector<Form> fixed = fixed_widths(program, decisions);
   do plan_groups(graph, allowed, fixed, plan);
@@ -344,11 +364,11 @@ Result<Expanded> expanded(Graph graph, const QuantiseOptions& options) {
 QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOptions& options,
                                    const UnlikeRanges& unlike_ranges, const Decisions& decisions) {
   QuantisationPlan plan;
+  plan.bounds = known_bounds(program);
   plan_groups(program.graph, unlike_ranges, {}, plan);
   plan_widths(program, options, unlike_ranges, plan);
   if (decisions.any()) plan = decided(program, unlike_ranges, decisions, plan);
   plan_weights(program, options, plan);
-  plan.bounds = known_bounds(program);
   for (PlannedWeight& weight : plan.weights)
     if (auto it = decisions.weights.find({program.graph.nodes[weight.node].outputs[0], weight.operand});
         it != decisions.weights.end())

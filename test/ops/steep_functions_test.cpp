@@ -9,10 +9,15 @@
 namespace tosaic::domain {
 namespace {
 
-// The width of a value after the program was quantised on four samples, loud and quiet ones.
-DType width_of(const std::string& value, const std::string& body, QuantiseOptions options = {}, float size = 1) {
+// The width of a value after the program was quantised on four samples, each quieter than the one before.
+DType width_of(const std::string& value, const std::string& body, QuantiseOptions options = {}, float size = 1,
+               const std::vector<double>& constant_y = {}, float quieter = 3) {
   auto graph = parse("graph @main(%x: 1x64xf32, %y: 1x64xf32) -> (%z) {\n" + body + "\n}\n");
   EXPECT_TRUE(graph.ok()) << graph.error().message;
+  if (!constant_y.empty()) {
+    (*graph)[graph->inputs[1]].constant = constant_bytes(DType::f32, constant_y);
+    graph->inputs.pop_back();
+  }
   std::mt19937 random(5);
   std::normal_distribution<float> normal(0, 1);
   std::vector<std::vector<Tensor>> samples(4);
@@ -22,7 +27,7 @@ DType width_of(const std::string& value, const std::string& body, QuantiseOption
       for (double& c : content) c = size * normal(random);
       sample.push_back({(*graph)[v].type, constant_bytes(DType::f32, std::span<const double>(content))});
     }
-    size /= 3;
+    size /= quieter;
   }
   options.threads = 1;
   auto quantised = quantise(*std::move(graph), samples, options, {});
@@ -41,6 +46,34 @@ const std::string magnitude =
 TEST(SteepFunctions, the_root_of_a_sum_of_squares) {
   for (const char* v : {"a", "b", "s"}) EXPECT_EQ(width_of(v, magnitude), DType::i16) << v;
   EXPECT_EQ(width_of("m", magnitude), DType::i8);
+}
+
+// The logarithm of x * x through a filter, %y.
+const std::string filtered =
+    "  %a: 1x64xf32 = aten.mul.Tensor(%x, %x)\n  %f: 1x1xf32 = aten.linear.default(%a, %y, none)\n"
+    "  %s: 1x1xf32 = aten.add.Tensor(%f) {other=1e-6}\n  %m: 1x1xf32 = aten.log.default(%s)\n"
+    "  %z: 1x1xf32 = aten.relu.default(%m)";
+
+TEST(SteepFunctions, the_logarithm_of_what_a_filter_adds_up) {
+  const std::vector<double> average(64, 1.0 / 64);
+  for (const char* v : {"a", "f", "s"}) EXPECT_EQ(width_of(v, filtered, {}, 1, average), DType::i16) << v;
+  EXPECT_EQ(width_of("m", filtered, {}, 1, average), DType::i8);
+}
+
+TEST(SteepFunctions, what_a_filter_of_both_signs_reads_stays) {
+  std::vector<double> difference(64, 0.125);
+  difference[5] = -0.125;
+  EXPECT_EQ(width_of("a", filtered, {}, 1, difference), DType::i8);
+}
+
+// A pool's results have the steps of its input, which are more than those of the sum by itself.
+TEST(SteepFunctions, the_logarithm_of_what_a_pool_averages) {
+  const std::string pooled =
+      "  %b: 1x1x64xf32 = aten.view.default(%x) {size=[1, 1, 64]}\n  %a: 1x1x64xf32 = aten.mul.Tensor(%b, %b)\n"
+      "  %f: 1x1x4xf32 = aten.avg_pool1d.default(%a) {kernel_size=[15], stride=[16]}\n"
+      "  %s: 1x1x4xf32 = aten.add.Tensor(%f) {other=1e-6}\n  %m: 1x1x4xf32 = aten.log.default(%s)\n"
+      "  %z: 1x1x4xf32 = aten.relu.default(%m)";
+  EXPECT_EQ(width_of("a", pooled, {}, 1, {}, 1), DType::i16);
 }
 
 TEST(SteepFunctions, may_keep_8_bits) {
