@@ -83,6 +83,7 @@ void fold_batch_norm(Graph& graph) {
     auto affine = affine_of(graph, norm);
     const Value weight = graph[conv.inputs[1]];
     if (axis < 0 || !affine || static_cast<std::int64_t>(affine->gain.size()) != weight.type.shape.size(axis)) continue;
+    if (has_bias && graph[conv.inputs[2]].type.shape.elements() != weight.type.shape.size(axis)) continue;
 
     std::int64_t inner = 1, channels = weight.type.shape.size(axis);
     for (int i = axis + 1; i < weight.type.rank(); ++i) inner *= weight.type.shape.size(i);

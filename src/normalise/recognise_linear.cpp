@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decomposed programs hold linear layers as addmm(bias, x, W^T) and mm(x, W^T) with the transposed weight folded:
-// as aten.linear they take part in batch-norm folding and in per-channel quantisation.
+// as aten.linear they take part in batch-norm folding and in per-channel quantisation. Both take a bias by output, so
+// one element for all of them (x W^T + 1e-8) is repeated.
 #include <cstring>
 
 #include "ir/aten_operators.h"
@@ -31,6 +32,20 @@ Bytes transposed(const Value& matrix) {
   return bytes;
 }
 
+void repeat_single_bias(Graph& graph, Node& linear) {
+  ValueId& bias = linear.inputs[2];
+  const TensorType type = graph[bias].type;
+  const Shape& weight = graph[linear.inputs[1]].type.shape;
+  if (!graph[bias].is_constant() || !is_float(type.dtype) || type.quantised() || type.shape.elements() != 1 ||
+      weight.rank() != 2 || weight.size(0) == 1)
+    return;
+  const std::size_t size = storage_size(type.dtype), bytes = static_cast<std::size_t>(weight.size(0)) * size;
+  std::byte* to = nullptr;
+  Bytes repeated = Bytes::fresh(bytes, to);
+  for (std::size_t i = 0; i < bytes; i += size) std::memcpy(to + i, graph[bias].constant.data(), size);
+  bias = graph.add_value(graph[bias].name + ".repeated", {type.dtype, Shape{weight.size(0)}, {}}, std::move(repeated));
+}
+
 }  // namespace
 
 void recognise_linear(Graph& graph) {
@@ -51,6 +66,9 @@ void recognise_linear(Graph& graph) {
     node.inputs = {x, weight, bias};
     node.attrs = {};
   }
+  for (Node& node : graph.nodes)
+    if (node.op == aten::op::linear && node.inputs.size() > 2 && node.inputs[2] != no_value)
+      repeat_single_bias(graph, node);
   drop_dead(graph);
 }
 

@@ -90,6 +90,7 @@ void correct_biases(Graph& graph, const QuantisationPlan& plan, const BiasShifts
     node.inputs.resize(std::max(node.inputs.size(), bias_operand + 1), no_value);
     ValueId& bias = node.inputs[bias_operand];
     std::vector<double> corrected = shift->second;
+    if (bias != no_value && graph[bias].type.shape.elements() != static_cast<std::int64_t>(corrected.size())) continue;
     if (bias != no_value)
       for (std::size_t i = 0; i < corrected.size(); ++i)
         corrected[i] += element_as_double(graph[bias].type.dtype, graph[bias].constant.data(), i);
