@@ -11,6 +11,7 @@
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/bounds.h"
+#include "ops/definitions/convolution.h"
 
 namespace tosaic {
 namespace {
@@ -59,17 +60,36 @@ class Analysis {
     return {x.lowest - z.highest, x.highest - z.lowest};
   }
 
+  tosa::BoundsOf operands_of(const Node& node) {
+    return [&](std::size_t i) {
+      const ValueId v = node.inputs[i];
+      return v == no_value || !integers(graph_[v].type.dtype) ? Bounds{} : of(v);
+    };
+  }
+
   // What the operator's row says, within the dtype where it says nothing.
   Bounds result(const Node& node, double& excess) {
     if (node.op == tosa::op::rescale) return rescaled(node, excess);
     const Bounds all = tosa::bounds_of(graph_[node.outputs[0]].type.dtype);
-    const Bounds found = tosa::bounds_of(tosa::View(graph_, node), [&](std::size_t i) {
-      const ValueId v = node.inputs[i];
-      if (v == no_value || !integers(graph_[v].type.dtype)) return Bounds{};
-      return of(v);
-    });
+    const Bounds found = tosa::bounds_of(tosa::View(graph_, node), operands_of(node));
     return {std::isfinite(found.lowest) ? found.lowest : all.lowest,
             std::isfinite(found.highest) ? found.highest : all.highest};
+  }
+
+  // Of a convolution's sums, by channel; empty: they are none. The bias of one channel beside the factor of another
+  // says nothing.
+  std::vector<double> channel_sums(ValueId v, std::size_t channels) {
+    const auto maker = std::ranges::find_if(
+        graph_.nodes, [&](const Node& node) { return !node.outputs.empty() && node.outputs[0] == v; });
+    if (maker == graph_.nodes.end() || maker->inputs.size() != 5 || !tosa::find(maker->op)->accumulates) return {};
+    std::vector<double> sums = tosa::largest_sums(tosa::View(graph_, *maker), operands_of(*maker));
+    if (sums.size() != channels) return {};
+    const Value& bias = graph_[maker->inputs[2]];
+    const bool own = bias.is_constant() && bias.type.shape.elements() == static_cast<std::int64_t>(channels);
+    for (std::size_t c = 0; c < channels; ++c)
+      sums[c] += own ? std::fabs(element_as_double(bias.type.dtype, bias.constant.data(), c))
+                     : tosa::bounds::magnitude(of(maker->inputs[2]));
+    return sums;
   }
 
   // value * multiplier / 2^shift; |value| has to stay below 2^(shift - 1), or the result within 32 bits.
@@ -78,15 +98,26 @@ class Analysis {
     const Value &multipliers = graph_[node.inputs[1]], &shifts = graph_[node.inputs[2]];
     if (!multipliers.is_constant() || !shifts.is_constant()) return tosa::bounds_of(graph_[node.outputs[0]].type.dtype);
     const bool scale32 = node.attrs.get_or("scale32", true);
-    Bounds all{0, 0};
-    for (std::size_t k = 0; k < static_cast<std::size_t>(multipliers.type.shape.elements()); ++k) {
-      const double m = element_as_double(multipliers.type.dtype, multipliers.constant.data(), k);
-      const double shift = element_as_double(shifts.type.dtype, shifts.constant.data(), k);
-      const double factor = m * std::exp2(-shift);
-      const double bound = scale32 ? std::exp2(shift - 1) : 2147483647.0 / std::max(factor, 1e-30);
-      excess = std::max({excess, -x.lowest / bound, (x.highest + (scale32 ? 1 : 0)) / bound});
-      all = tosa::bounds::hull(all, {x.lowest * factor, x.highest * factor});
-    }
+    const auto channels = static_cast<std::size_t>(multipliers.type.shape.elements());
+    Bounds all;
+    const auto look = [&](const std::vector<double>& sums) {
+      all = {0, 0};
+      double worst = 1;
+      for (std::size_t k = 0; k < channels; ++k) {
+        const double lowest = sums.empty() ? x.lowest : std::max(x.lowest, -sums[k]);
+        const double highest = sums.empty() ? x.highest : std::min(x.highest, sums[k]);
+        const double m = element_as_double(multipliers.type.dtype, multipliers.constant.data(), k);
+        const double shift = element_as_double(shifts.type.dtype, shifts.constant.data(), k);
+        const double factor = m * std::exp2(-shift);
+        const double bound = scale32 ? std::exp2(shift - 1) : 2147483647.0 / std::max(factor, 1e-30);
+        worst = std::max({worst, -lowest / bound, (highest + (scale32 ? 1 : 0)) / bound});
+        all = tosa::bounds::hull(all, {lowest * factor, highest * factor});
+      }
+      return worst;
+    };
+    double worst = look({});
+    if (worst > 1 && channels > 1) worst = look(channel_sums(node.inputs[0], channels));
+    excess = std::max(excess, worst);
     const Bounds zero = of(node.inputs[4]);
     all = {std::floor(all.lowest) + zero.lowest, std::ceil(all.highest) + zero.highest};
     const DType to = graph_[node.outputs[0]].type.dtype;

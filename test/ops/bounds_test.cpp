@@ -11,6 +11,7 @@
 #include "interp/interp.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
+#include "ops/builder_bounds.h"
 #include "quantise/plan.h"
 #include "quantise/quantise.h"
 #include "stored_values.h"
@@ -191,6 +192,26 @@ TEST(Bounds, of_every_operator) {
         EXPECT_EQ(outside(bounds[results[k]], elements(outputs[k]), DType::f32), "") << "output " << k;
       }
   });
+}
+
+// A channel of large bias and small factor beside one of small bias and large factor.
+TEST(PossibleOverflow, is_by_channel) {
+  const auto graph = [](const char* biases) {
+    return tosaic::parse(
+        std::string("graph @main(%x: 1x1x4x1xi16<0.1:0>) -> (%y) {\n"
+                    "  %w: 2x1x1x1xi8 = constant [0, 127]\n  %b: 2xi48 = constant ") +
+        biases +
+        "\n  %zx: 1xi16 = constant [0]\n  %zw: 1xi8 = constant [0]\n  %zc: 1xi48 = constant [0]\n"
+        "  %m: 2xi16 = constant [16384, 16384]\n  %s: 2xi8 = constant [40, 15]\n"
+        "  %c: 1x1x4x2xi48 = tosa.conv2d(%x, %w, %b, %zx, %zw) {pad=[0, 0, 0, 0], stride=[1, 1], "
+        "dilation=[1, 1], acc_type=i48, local_bound=false}\n"
+        "  %y: 1x1x4x2xi16<0.1:0> = tosa.rescale(%c, %m, %s, %zc, %zx) {scale32=false, "
+        "rounding_mode=\"single_round\", per_channel=true, input_unsigned=false, output_unsigned=false}\n}\n");
+  };
+  const auto fits = graph("[137438953472, 0]"), exceeds = graph("[0, 137438953472]");
+  ASSERT_TRUE(fits.ok() && exceeds.ok());
+  EXPECT_FALSE(possible_overflow(*fits, 0));
+  EXPECT_TRUE(possible_overflow(*exceeds, 0));
 }
 
 }  // namespace

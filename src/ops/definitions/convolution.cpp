@@ -15,19 +15,6 @@ TypeRow row(Feature needs, DType in, DType weight, DType out, DType acc) {
   return {{needs}, {{"in", in}, {"weight", weight}, {"out", out}, {"acc", acc}}};
 }
 
-// The largest sum of a channel's weights, as magnitudes. OHWI, or HWCM of a depthwise one: the channel is the first
-// dim or the last two.
-double largest_channel(const View& view, std::size_t channels, double zero_point) {
-  const TensorType& weight = view.in(1);
-  const bool last = view.node().op == op::depthwise_conv2d;
-  const auto n = static_cast<std::size_t>(weight.shape.elements());
-  std::vector<double> sums(channels, 0);
-  for (std::size_t k = 0; k < n; ++k)
-    sums[last ? k % channels : k / (n / channels)] +=
-        std::fabs(element_as_double(weight.dtype, view.constant(1).data(), k)) + zero_point;
-  return *std::max_element(sums.begin(), sums.end());
-}
-
 // Every weight as large as its dtype allows; where that is too much, the weights themselves.
 Bounds sums_of_products(const View& view, const BoundsOf& in) {
   const DType weight = view.in(1).dtype, result = view.out().dtype;
@@ -38,13 +25,27 @@ Bounds sums_of_products(const View& view, const BoundsOf& in) {
   const double largest =
       is_float(weight) ? Bounds{}.highest : -static_cast<double>(range_of(weight).lowest) + zero_point;
   double most = terms * x * largest + bias;
-  const bool too_much = is_float(result) || most > static_cast<double>(range_of(result).highest);
-  if (too_much && !view.constant(1).null() && n > 0)
-    most = largest_channel(view, static_cast<std::size_t>(channels), zero_point) * x + bias;
+  if (is_float(result) || most > static_cast<double>(range_of(result).highest))
+    if (const std::vector<double> sums = largest_sums(view, in); !sums.empty()) most = std::ranges::max(sums) + bias;
   return {-most, most};
 }
 
 }  // namespace
+
+std::vector<double> largest_sums(const View& view, const BoundsOf& in) {
+  const TensorType& weight = view.in(1);
+  const auto n = static_cast<std::size_t>(weight.shape.elements());
+  const auto channels = static_cast<std::size_t>(view.out().shape.size(view.out().rank() - 1));
+  if (view.constant(1).null() || n == 0 || channels == 0 || n % channels != 0) return {};
+  const double x = bounds::magnitude(bounds::centred(in, 0, 3)), zero_point = bounds::magnitude(in(4));
+  // OHWI, or HWCM of a depthwise one: the channel is the first dim or the last two.
+  const bool last = view.node().op == op::depthwise_conv2d;
+  std::vector<double> sums(channels, 0);
+  for (std::size_t k = 0; k < n; ++k)
+    sums[last ? k % channels : k / (n / channels)] +=
+        (std::fabs(element_as_double(weight.dtype, view.constant(1).data(), k)) + zero_point) * x;
+  return sums;
+}
 
 Op convolution_row(std::string_view name, std::uint16_t schema_number, std::string_view summary, int rank,
                    std::vector<AttrDef> attrs) {

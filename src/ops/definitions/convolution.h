@@ -24,6 +24,10 @@ Check check_convolution_slides(const View& view, std::span<const std::int64_t> k
 // [N, sizes..., channels] of the bias's dtype.
 std::vector<TensorType> convolution_output(const View& view, std::span<const Dim> sizes, std::int64_t channels);
 
+// How large each output channel's sums of products can become, as magnitudes, without the bias. Empty: the weights are
+// not known.
+std::vector<double> largest_sums(const View& view, const BoundsOf& in);
+
 // The operands of a run as doubles, zero points taken off. A double holds every partial sum of integers exactly
 // as long as it stays below 2^53, which the sizes are checked for: one loop serves every dtype.
 struct ConvolutionRun {
