@@ -3,12 +3,11 @@
 //   y = (conv(x) - mean) * g + beta,  g = gamma / sqrt(var + eps)
 //     = conv(x; w * g) + (bias - mean) * g + beta
 #include <algorithm>
-#include <cmath>
 
 #include "base/parallel.h"
 #include "ir/aten_operators.h"
 #include "ir/provenance.h"
-#include "ir/tensor.h"
+#include "normalise/channel_affine.h"
 #include "normalise/normalise.h"
 #include "ops/lowering/weight.h"
 #include "ops/rules/quantisation_rule.h"
@@ -18,46 +17,12 @@
 namespace tosaic {
 namespace {
 
-bool is_batch_norm(Operator op) {
-  return op == aten::op::batch_norm || op == aten::op::_native_batch_norm_legit_no_training;
-}
-
-std::vector<double> reals(const Value& value) {
-  std::vector<double> out(static_cast<std::size_t>(value.type.shape.elements()));
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = element_as_double(value.type.dtype, value.constant.data(), i);
-  return out;
-}
-
-// The weight's axis that runs over output channels, -1 when this call's weight cannot be scaled by channel.
+// The weight's axis that runs over output channels, -1 when this call's weight cannot be scaled by channel (a matrix of
+// a product is none).
 int output_channel_axis(const Graph& graph, const Node& node, const Schema& schema) {
+  if (!schema.argument("weight")) return -1;
   if (node.op == aten::op::linear) return graph[node.outputs[0]].type.rank() == 2 ? 0 : -1;
   return weight_axis(schema, node.attrs);
-}
-
-// Four per-channel constants of the batch norm; empty when one is computed or missing.
-struct Affine {
-  std::vector<double> gain, offset;
-};
-std::optional<Affine> affine_of(const Graph& graph, const Node& node) {
-  if (node.inputs.size() < 5 || node.attrs.get_or("training", false)) return std::nullopt;
-  for (std::size_t i = 3; i < 5; ++i)
-    if (node.inputs[i] == no_value || !graph[node.inputs[i]].is_constant()) return std::nullopt;
-  auto mean = reals(graph[node.inputs[3]]), variance = reals(graph[node.inputs[4]]);
-  const double eps = node.attrs.get_or("eps", 1e-5);
-  Affine a{std::vector<double>(mean.size(), 1.0), std::vector<double>(mean.size(), 0.0)};
-  for (int which = 1; which <= 2; ++which) {
-    ValueId v = node.inputs[static_cast<std::size_t>(which)];
-    if (v == no_value) continue;
-    if (!graph[v].is_constant()) return std::nullopt;
-    (which == 1 ? a.gain : a.offset) = reals(graph[v]);
-  }
-  if (a.gain.size() != mean.size() || a.offset.size() != mean.size() || variance.size() != mean.size())
-    return std::nullopt;
-  for (std::size_t c = 0; c < mean.size(); ++c) {
-    a.gain[c] /= std::sqrt(variance[c] + eps);
-    a.offset[c] -= mean[c] * a.gain[c];
-  }
-  return a;
 }
 
 }  // namespace
@@ -80,7 +45,7 @@ void fold_batch_norm(Graph& graph) {
     // Of a call that has no meaning (a weight of the wrong rank) nothing can be said.
     if (!try_node(graph, conv).ok() || !try_node(graph, norm).ok()) continue;
     int axis = output_channel_axis(graph, conv, *found.schema);
-    auto affine = affine_of(graph, norm);
+    auto affine = channel_affine(graph, norm);
     const Value weight = graph[conv.inputs[1]];
     if (axis < 0 || !affine || static_cast<std::int64_t>(affine->gain.size()) != weight.type.shape.size(axis)) continue;
     if (has_bias && graph[conv.inputs[2]].type.shape.elements() != weight.type.shape.size(axis)) continue;
@@ -98,7 +63,7 @@ void fold_batch_norm(Graph& graph) {
       }
     });
     std::vector<float> bias(static_cast<std::size_t>(channels));
-    auto old_bias = has_bias ? reals(graph[conv.inputs[2]]) : std::vector<double>(bias.size(), 0.0);
+    auto old_bias = has_bias ? reals_of(graph[conv.inputs[2]]) : std::vector<double>(bias.size(), 0.0);
     for (std::size_t c = 0; c < bias.size(); ++c)
       bias[c] = static_cast<float>(old_bias[c] * affine->gain[c] + affine->offset[c]);
 

@@ -5,6 +5,7 @@
 // written out where that is as well; bodies that stay are normalised by themselves, and say why (attr "kept"). Error
 // model.dynamic-shape: the sizes of the inputs are no numbers; specialise the graph first (ir/specialise.h).
 #pragma once
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct NormaliseOptions {
   bool keep_quantised_weights =
       false;  // weights that are quantised with scales stay so, and scales that are chosen at run time
   std::vector<std::string>* narrowed = nullptr;  // receives the names of int32 values that were int64
+  double most_unlike_gains = INFINITY;           // as in fold_batch_norm_ahead
   Rewrites rewrite = {};                         // how its rewrites are applied
 };
 Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink);
@@ -61,6 +63,9 @@ Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>*
 void fold_constants(Graph& graph, bool keep_quantised_weights = false);
 void recognise_linear(Graph& graph);
 void fold_batch_norm(Graph& graph);
+// Into the layers after it; not where the largest gain of a channel is so many times the smallest: weights that are
+// rounded would lose the smaller ones.
+void fold_batch_norm_ahead(Graph& graph, double most_unlike_gains = INFINITY);
 Status fold_quantisation(Graph& graph);
 // Rows of a result that all of its readers slice away are not computed. False: nothing changed.
 bool drop_unread_rows(Graph& graph);

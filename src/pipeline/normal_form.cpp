@@ -6,11 +6,15 @@
 #include "ops/definitions/rest.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/steps.h"
-#include "quantise/quantise.h"
 #include "quantise/quantised_states.h"
 #include "quantise/weights_on_samples.h"
 
 namespace tosaic {
+
+double most_unlike_gains(bool integer, const QuantiseOptions& quantise, const WeightQuantisation& weights) {
+  if (!integer) return weights.bits == 0 ? INFINITY : 1;
+  return quantise.scheme == Scheme::int8 && quantise.per_channel && !quantise.four_bits ? 64 : 1;
+}
 
 Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink, std::vector<std::string>* narrowed) {
   // What a program's own conversions made integers stays so wherever the target has any.
@@ -21,6 +25,7 @@ Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink, 
                                .fold_quantisation = target.integer || has_integers,
                                .keep_quantised_weights = target.keeps_quantised_weights,
                                .narrowed = narrowed,
+                               .most_unlike_gains = target.most_unlike_gains,
                                .rewrite = target.rewrite},
                               sink));
   if (target.weight_quantisation.bits != 0 && !target.integer && !is_quantised(graph))

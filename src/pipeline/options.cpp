@@ -15,12 +15,15 @@ Diagnostic no_quantised_weights(const Target& target) {
 }
 
 FormFor form_for(const CompileOptions& options, const tosa::Spec& spec) {
+  const WeightQuantisation weights =
+      options.keeps_quantised_weights() ? options.weight_quantisation : WeightQuantisation{};
   return {.spec = spec,
           .integer = options.in_integers(),
           .keeps_quantised_weights = options.keeps_quantised_weights(),
-          .weight_quantisation = options.keeps_quantised_weights() ? options.weight_quantisation : WeightQuantisation{},
+          .weight_quantisation = weights,
           .quantises_states = options.keeps_quantised_weights() && options.quantises_states,
-          .all_inside = options.single_delegate || options.require_full_delegation};
+          .all_inside = options.single_delegate || options.require_full_delegation,
+          .most_unlike_gains = most_unlike_gains(options.in_integers(), options.quantise, weights)};
 }
 
 bool CompileOptions::rounds_weights_of_floats() const {

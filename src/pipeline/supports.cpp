@@ -20,14 +20,19 @@ bool takes_loops(const SupportQuestion& question) { return question.spec.has(tos
 
 FormFor form_for(const SupportQuestion& q) {
   const bool quantised = q.keeps_quantised_weights && !q.integer;
-  return {q.spec, q.integer, quantised, quantised ? q.weight_quantisation : WeightQuantisation{}};
+  const WeightQuantisation weights = quantised ? q.weight_quantisation : WeightQuantisation{};
+  return {.spec = q.spec,
+          .integer = q.integer,
+          .keeps_quantised_weights = quantised,
+          .weight_quantisation = weights,
+          .most_unlike_gains = most_unlike_gains(q.integer, q.quantise, weights)};
 }
 
 // What of a question decides about the form of weights, as text.
 std::string weight_form(const SupportQuestion& question) {
   const FormFor form = form_for(question);
-  return fmt::format("{} {} {} {}", form.keeps_quantised_weights, form.weight_quantisation.bits,
-                     form.weight_quantisation.group, form.weight_quantisation.dynamic);
+  return fmt::format("{} {} {} {} {}", form.keeps_quantised_weights, form.weight_quantisation.bits,
+                     form.weight_quantisation.group, form.weight_quantisation.dynamic, form.most_unlike_gains);
 }
 
 }  // namespace

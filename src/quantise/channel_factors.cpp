@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "ir/reshaped_dim.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/tosa_op.h"
 
@@ -155,25 +156,12 @@ class Spread {
     return all;
   }
 
-  // The dim stays, alone or with others around it as one. Split, it is none.
   Outcome reshaped(const ChannelFactors& c) const {
-    const Shape &from = shape(0), &to = result_shape();
-    const auto count = static_cast<std::int64_t>(c.by_index.size());
-    std::int64_t outer = 1, inner = 1, before = 1;
-    for (int d = 0; d < from.rank(); ++d) (d < c.dim ? outer : inner) *= from.size(d);
-    inner /= count;
-    for (int d = 0; d < to.rank(); before *= to.size(d++)) {
-      std::int64_t after = 1;
-      for (int e = d + 1; e < to.rank(); ++e) after *= to.size(e);
-      if (outer % before != 0 || inner % after != 0) continue;
-      const std::int64_t repeats = outer / before, run = inner / after;
-      if (to.size(d) != repeats * count * run) continue;
-      std::vector<Factors::Id> by_index;
-      for (std::int64_t i = 0; i < to.size(d); ++i)
-        by_index.push_back(c.by_index[static_cast<std::size_t>(i / run % count)]);
-      return ChannelFactors{d, std::move(by_index), c.power};
-    }
-    return impossible;
+    const auto place = reshaped_dim(shape(0), c.dim, result_shape());
+    if (!place) return impossible;
+    std::vector<Factors::Id> by_index;
+    for (std::int64_t i = 0; i < result_shape().size(place->dim); ++i) by_index.push_back(c.by_index[place->index(i)]);
+    return ChannelFactors{place->dim, std::move(by_index), c.power};
   }
 
   const Graph& graph_;

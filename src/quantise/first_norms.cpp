@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "lower/lower.h"
@@ -12,46 +13,67 @@
 namespace tosaic {
 namespace {
 
+// What the graph still has of each norm, by name.
+struct Remembered {
+  const TrainedNorm* norm;
+  const TrainedNorm::Seen* seen;
+};
+std::map<std::string_view, Remembered> remembered(const Graph& graph, const std::vector<TrainedNorm>& norms) {
+  std::set<std::string_view> computed;
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.outputs)
+      if (v != no_value) computed.insert(graph[v].name);
+  std::map<std::string_view, Remembered> by_name;
+  for (const TrainedNorm& norm : norms) {
+    const TrainedNorm::Seen& seen = computed.contains(norm.result.value) ? norm.result : norm.operand;
+    by_name.emplace(seen.value, Remembered{&norm, &seen});
+  }
+  return by_name;
+}
+
 // With no other norm, and nothing that is kept from run to run, on the way from the inputs.
 std::vector<FirstNorm> first_norms(const Graph& graph, const std::vector<TrainedNorm>& norms) {
-  std::map<std::string_view, const TrainedNorm*> by_name;
-  for (const TrainedNorm& norm : norms) by_name.emplace(norm.result, &norm);
+  const auto by_name = remembered(graph, norms);
   std::vector<char> later(graph.values.size(), 0);
   std::vector<std::vector<char>> from(graph.values.size());
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    from[graph.inputs[i]].assign(graph.inputs.size(), 0);
-    from[graph.inputs[i]][i] = 1;
-  }
-  for (const State& s : graph.states) later[s.input] = 1;
   std::vector<FirstNorm> found;
+  const auto arrive = [&](ValueId v, bool after, const std::vector<char>& reads) {
+    later[v] = after;
+    from[v] = reads;
+    const auto norm = by_name.find(graph[v].name);
+    if (norm == by_name.end()) return;
+    const TrainedNorm::Seen& seen = *norm->second.seen;
+    const Shape& shape = graph[v].type.shape;
+    const bool by_channel =
+        shape.rank() >= 2 && shape.is_static() && shape.size(1) == static_cast<std::int64_t>(seen.channels.size());
+    FirstNorm first{v, seen.channels, norm->second.norm->loc, {}};
+    for (std::size_t i = 0; i < reads.size(); ++i)
+      if (reads[i] && is_float(graph[graph.inputs[i]].type.dtype)) first.inputs.push_back(i);
+    if (!after && by_channel && !first.inputs.empty()) found.push_back(std::move(first));
+    later[v] = 1;
+  };
+  std::set<ValueId> kept;
+  for (const State& s : graph.states) kept.insert(s.input);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    std::vector<char> itself(graph.inputs.size(), 0);
+    itself[i] = 1;
+    arrive(graph.inputs[i], kept.contains(graph.inputs[i]), itself);
+  }
   for (const Node& node : graph.nodes) {
-    char after = node.regions.empty() ? 0 : 1;
+    bool after = !node.regions.empty();
     std::vector<char> reads(graph.inputs.size(), 0);
     for (ValueId v : node.inputs) {
       if (v == no_value) continue;
-      after |= later[v];
+      after |= later[v] != 0;
       for (std::size_t i = 0; i < from[v].size(); ++i) reads[i] |= from[v][i];
     }
-    for (ValueId v : node.outputs) {
-      if (v == no_value) continue;
-      later[v] = after;
-      from[v] = reads;
-      const auto norm = by_name.find(graph[v].name);
-      if (norm == by_name.end()) continue;
-      const Shape& shape = graph[v].type.shape;
-      const bool by_channel = shape.rank() >= 2 && shape.is_static() &&
-                              shape.size(1) == static_cast<std::int64_t>(norm->second->channels.size());
-      FirstNorm first{v, *norm->second, {}};
-      for (std::size_t i = 0; i < reads.size(); ++i)
-        if (reads[i] && is_float(graph[graph.inputs[i]].type.dtype)) first.inputs.push_back(i);
-      if (!after && by_channel && !first.inputs.empty()) found.push_back(std::move(first));
-      later[v] = 1;
-    }
+    for (ValueId v : node.outputs)
+      if (v != no_value) arrive(v, after, reads);
   }
   return found;
 }
 
-void add(const TrainedNorm& norm, const Tensor& y, SeenChannels& to) {
+void add(const FirstNorm& norm, const Tensor& y, SeenChannels& to) {
   const Shape& shape = y.type.shape;
   const std::size_t channels = norm.channels.size();
   std::size_t inner = 1;
@@ -85,7 +107,7 @@ std::optional<FirstNorms> FirstNorms::of(const Graph& graph, const std::vector<T
   Graph part = graph;
   part.states.clear();
   part.outputs.clear();
-  for (const FirstNorm& norm : start.norms_) part.outputs.push_back(norm.result);
+  for (const FirstNorm& norm : start.norms_) part.outputs.push_back(norm.value);
   drop_dead(part);
   auto lowered = lower(part);
   if (!lowered.ok()) return std::nullopt;
@@ -99,13 +121,13 @@ std::optional<FirstNorms> FirstNorms::of(const Graph& graph, const std::vector<T
 std::vector<SeenChannels> FirstNorms::see(std::span<const std::vector<Tensor>> samples) {
   std::vector<SeenChannels> seen;
   for (const FirstNorm& one : norms_) {
-    const std::vector<double> none(one.norm.channels.size(), 0);
+    const std::vector<double> none(one.channels.size(), 0);
     seen.push_back({none, none});
   }
   for (const std::vector<Tensor>& sample : samples) {
     const auto results = program_->run(sample);
     if (!results.ok()) return {};
-    for (std::size_t i = 0; i < norms_.size(); ++i) add(norms_[i].norm, (*results)[i], seen[i]);
+    for (std::size_t i = 0; i < norms_.size(); ++i) add(norms_[i], (*results)[i], seen[i]);
   }
   return seen;
 }

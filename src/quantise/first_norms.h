@@ -13,8 +13,9 @@
 namespace tosaic {
 
 struct FirstNorm {
-  ValueId result;
-  TrainedNorm norm;
+  ValueId value;                               // what it gives; where it is folded into layers after it, what it reads
+  std::vector<TrainedNorm::Channel> channels;  // of that
+  LocRef loc;
   std::vector<std::size_t> inputs;  // numbers of the graph's inputs in floats that it is computed from
 };
 

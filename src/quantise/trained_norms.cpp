@@ -17,7 +17,7 @@ struct Operands {
 };
 std::optional<Operands> statistics_of(const Node& node) {
   const FoundOp found = find_aten(node.op);
-  if (!found.schema || node.outputs.empty()) return std::nullopt;
+  if (!found.schema || node.outputs.empty() || node.inputs.empty() || node.inputs[0] == no_value) return std::nullopt;
   // In training, it looks at what it is given instead.
   if (node.attrs.get_or("training", false) || node.attrs.get_or("use_input_stats", false)) return std::nullopt;
   Operands of;
@@ -54,12 +54,15 @@ std::optional<TrainedNorm> trained(const Graph& graph, const Node& node) {
   const auto is = [](double value) { return [value](double x) { return x == value; }; };
   if (std::ranges::all_of(*mean, is(0)) && std::ranges::all_of(*variance, is(1))) return std::nullopt;
   const double eps = node.attrs.get_or("eps", 1e-5);
-  TrainedNorm norm{graph[node.outputs[0]].name, std::vector<TrainedNorm::Channel>(count), node.loc};
+  using Seen = TrainedNorm::Seen;
+  const auto seen = [&](ValueId v) { return Seen{graph[v].name, std::vector<TrainedNorm::Channel>(count)}; };
+  TrainedNorm norm{seen(node.outputs[0]), seen(node.inputs[0]), node.loc};
   for (std::size_t c = 0; c < count; ++c) {
     const double deviation = std::fabs((*gain)[c]) * std::sqrt((*variance)[c] / ((*variance)[c] + eps));
     // A channel that was constant in training: what it gives is rounding errors.
     const bool dead = !(deviation > 0) || !((*variance)[c] > eps) || !std::isfinite((*offset)[c]);
-    norm.channels[c] = {(*offset)[c], dead ? 0 : deviation};
+    norm.result.channels[c] = {(*offset)[c], dead ? 0 : deviation};
+    norm.operand.channels[c] = {(*mean)[c], dead ? 0 : std::sqrt((*variance)[c])};
   }
   return norm;
 }

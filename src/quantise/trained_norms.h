@@ -10,11 +10,16 @@
 namespace tosaic {
 
 struct TrainedNorm {
-  std::string result;  // the value that it gives, by name: `normalise` folds the norm, and leaves the value
   struct Channel {
-    double mean = 0, deviation = 0;  // of the result, in training; deviation 0: the channel says nothing
+    double mean = 0, deviation = 0;  // in training; deviation 0: the channel says nothing
   };
-  std::vector<Channel> channels;
+  struct Seen {
+    std::string value;  // by name
+    std::vector<Channel> channels;
+  };
+  // What it gives and what it reads: `normalise` folds the norm into the layer before it and leaves the one, or into
+  // those after it and leaves the other.
+  Seen result, operand;
   LocRef loc;
 };
 

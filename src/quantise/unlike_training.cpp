@@ -22,7 +22,7 @@ double much_quieter(std::size_t samples) { return samples >= 8 ? 1.0 / 10 : samp
 struct Summary {
   double size = 0, variance = 0;  // the mean square is size^2: it has what means are off by, too
 };
-std::optional<Summary> summary_of(const TrainedNorm& norm, const SeenChannels& seen) {
+std::optional<Summary> summary_of(const FirstNorm& norm, const SeenChannels& seen) {
   std::vector<double> squares, variances;
   for (std::size_t c = 0; c < norm.channels.size(); ++c) {
     if (!(norm.channels[c].deviation > 0)) continue;
@@ -52,7 +52,7 @@ std::vector<Tensor> with_input(std::vector<Tensor> sample, std::size_t i, const 
 
 // What brings the variances of inputs z to 1, and then their means to 0 with least squares, if the norm's channels have
 // the means `zero` and `one` for inputs of nothing but 0 and 1, and the way there is affine.
-Normalisation affine_fit(const TrainedNorm& norm, const SeenChannels& seen, const SeenChannels& zero,
+Normalisation affine_fit(const FirstNorm& norm, const SeenChannels& seen, const SeenChannels& zero,
                          const SeenChannels& one) {
   std::vector<double> variances;
   for (std::size_t c = 0; c < norm.channels.size(); ++c)
@@ -87,11 +87,11 @@ std::optional<Normalisation> fitting(FirstNorms& start, std::size_t which,
     for (const std::vector<Tensor>& sample : samples)
       changed.push_back(with_input(sample, norm.inputs[0], [&](double x) { return found.of(x); }));
     const auto seen = start.see(changed);
-    const auto summary = seen.empty() ? std::nullopt : summary_of(norm.norm, seen[which]);
+    const auto summary = seen.empty() ? std::nullopt : summary_of(norm, seen[which]);
     if (!summary) return std::nullopt;
     if (i > 0 && std::max(summary->size, 1 / summary->size) < near && std::fabs(summary->variance - 1) < near - 1)
       return found;
-    const Normalisation more = affine_fit(norm.norm, seen[which], zero[which], one[which]);
+    const Normalisation more = affine_fit(norm, seen[which], zero[which], one[which]);
     if (!std::isfinite(more.centre) || !std::isfinite(more.unit)) return std::nullopt;
     found = {found.centre + more.centre * found.unit, found.unit * more.unit};
   }
@@ -142,7 +142,7 @@ void say_unlike_training(const Graph& graph, const std::vector<TrainedNorm>& nor
   std::vector<char> said(graph.inputs.size(), 0);  // several norms may read one input
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const FirstNorm& norm = start->norms()[i];
-    const std::optional<Summary> found = summary_of(norm.norm, seen[i]);
+    const std::optional<Summary> found = summary_of(norm, seen[i]);
     const std::size_t input = norm.inputs[0];
     if (!found || said[input]) continue;
     const bool larger = found->size > much_larger;
@@ -161,7 +161,7 @@ void say_unlike_training(const Graph& graph, const std::vector<TrainedNorm>& nor
                        .hint("give samples that are normalised as the inputs in training were");
     if (const auto how = fitting(*start, i, taken))
       d.notes.push_back(fmt::format("of samples {} it would see about what it saw in training", text_of(*how, ends)));
-    sink(located(std::move(d), norm.norm.loc));
+    sink(located(std::move(d), norm.loc));
   }
 }
 

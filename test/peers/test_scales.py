@@ -406,3 +406,35 @@ def test_sums_as_integers_take_the_real_values(tosaic, tool, tmp_path):
     built = Built(Sums(), [samples], tmp_path, tosaic)
     assert built.status == 0, built.said
     built.check((samples[0],), tool, 30)
+
+
+class NormBehindActivation(nn.Module):
+    """Layers of channels that are `unlike` times as large as others, each normalised after its activation as in training."""
+
+    def __init__(self, unlike):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.BatchNorm1d(64, momentum=None),
+                                    nn.Linear(64, 64), nn.ReLU(), nn.BatchNorm1d(64, momentum=None), nn.Linear(64, 10))
+        with torch.no_grad():
+            for layer in (self.layers[0], self.layers[3]):
+                sizes = unlike ** (torch.rand(64) - 0.5)
+                layer.weight.mul_(sizes[:, None])
+                layer.bias.mul_(sizes)
+            self.train()
+            for _ in range(4):
+                self(torch.randn(256, 32))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def test_norms_after_activations_are_folded_into_the_layers_after_them(tool, tosaic, tmp_path):
+    built = Built(NormBehindActivation(unlike=3), (torch.randn(64, 1, 32),), tmp_path, tosaic)
+    assert built.delegated == (5, 5)
+    built.check((torch.randn(1, 32),), tool, 22)
+
+
+@pytest.mark.parametrize("unlike, options", [(100, ()), (3, ("--quantize", "int16x8"))])
+def test_norms_stay_where_weights_of_8_bits_would_lose_more(tosaic, tmp_path, unlike, options):
+    built = Built(NormBehindActivation(unlike), (torch.randn(64, 1, 32),), tmp_path, tosaic, *options)
+    assert built.delegated[0] > 5
