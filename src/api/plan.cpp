@@ -67,7 +67,8 @@ Result<PrintedPlan> printed(const Program& exported, const std::string& target, 
 
 Result<std::string> annotation_of(const Program& program, const std::string& target, const Options& given,
                                   bool in_pieces) {
-  TOSAIC_TRY(const CompileOptions options, integer_options(target, given));
+  TOSAIC_TRY(CompileOptions options, integer_options(target, given));
+  options.fold_as_pytorch = true;
   TOSAIC_TRY(AskedMethod asked, asked_method(program.impl().exported, options));
   TOSAIC_TRY(const PlannedMethod made, plan_method(std::move(asked), options, in_pieces));
   return fmt::format("{{\n  \"scheme\": \"{}\",\n  {}\n}}\n", scheme_of(options),

@@ -2,6 +2,7 @@
 // conv (or linear) followed by an inference batch norm is one conv:
 //   y = (conv(x) - mean) * g + beta,  g = gamma / sqrt(var + eps)
 //     = conv(x; w * g) + (bias - mean) * g + beta
+// So are products and sums with constants by channel, of which norms are often written.
 #include <algorithm>
 
 #include "base/parallel.h"
@@ -19,22 +20,33 @@ namespace {
 
 // The weight's axis that runs over output channels, -1 when this call's weight cannot be scaled by channel (a matrix of
 // a product is none).
-int output_channel_axis(const Graph& graph, const Node& node, const Schema& schema) {
-  if (!schema.argument("weight")) return -1;
-  if (node.op == aten::op::linear) return graph[node.outputs[0]].type.rank() == 2 ? 0 : -1;
-  return weight_axis(schema, node.attrs);
+int output_channel_axis(const Node& node, const Schema& schema) {
+  return schema.argument("weight") ? weight_axis(schema, node.attrs) : -1;
+}
+
+// The operand of a norm, or of a call that may be a written one: its only computed operand.
+ValueId normed(const Graph& graph, const Node& node, bool written) {
+  if (is_batch_norm(node.op)) return node.inputs[0];
+  if (!written || node.outputs.size() != 1 || !node.regions.empty()) return no_value;
+  ValueId x = no_value;
+  for (ValueId v : node.inputs) {
+    if (v == no_value || graph[v].is_constant()) continue;
+    if (x != no_value) return no_value;
+    x = v;
+  }
+  return x;
 }
 
 }  // namespace
 
-void fold_batch_norm(Graph& graph) {
+void fold_batch_norm(Graph& graph, bool written) {
   auto made_by = producers(graph);
   auto read_by = consumers(graph);
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
   for (Node& norm : graph.nodes) {
-    if (!is_batch_norm(norm.op) || norm.inputs[0] == no_value || made_by[norm.inputs[0]] < 0) continue;
-    ValueId x = norm.inputs[0];
+    const ValueId x = normed(graph, norm, written);
+    if (x == no_value || made_by[x] < 0) continue;
     Node& conv = graph.nodes[static_cast<std::size_t>(made_by[x])];
     FoundOp found = find_aten(conv.op);
     if (!found.rule->accumulates || conv.inputs.size() < 2 || conv.inputs[1] == no_value || read_by[x].size() != 1 ||
@@ -44,10 +56,16 @@ void fold_batch_norm(Graph& graph) {
     if (has_bias && !graph[conv.inputs[2]].is_constant()) continue;
     // Of a call that has no meaning (a weight of the wrong rank) nothing can be said.
     if (!try_node(graph, conv).ok() || !try_node(graph, norm).ok()) continue;
-    int axis = output_channel_axis(graph, conv, *found.schema);
-    auto affine = channel_affine(graph, norm);
+    const int axis = output_channel_axis(conv, *found.schema);
     const Value weight = graph[conv.inputs[1]];
-    if (axis < 0 || !affine || static_cast<std::int64_t>(affine->gain.size()) != weight.type.shape.size(axis)) continue;
+    if (axis < 0) continue;
+    const int dim = graph[x].type.rank() - (conv.op == aten::op::linear ? 1 : weight.type.rank() - 1);
+    const auto affine = is_batch_norm(norm.op) ? channel_affine(graph, norm)
+                                               : written_affine(graph, norm, x, dim,
+                                                                static_cast<std::size_t>(weight.type.shape.size(axis)));
+    if (!affine || affine->dim != dim || std::ssize(affine->gain) != weight.type.shape.size(axis)) continue;
+    // What others read as well would be kept twice.
+    if (!is_batch_norm(norm.op) && conv.inputs[1] < read_by.size() && read_by[conv.inputs[1]].size() != 1) continue;
     if (has_bias && graph[conv.inputs[2]].type.shape.elements() != weight.type.shape.size(axis)) continue;
 
     std::int64_t inner = 1, channels = weight.type.shape.size(axis);
@@ -68,10 +86,11 @@ void fold_batch_norm(Graph& graph) {
       bias[c] = static_cast<float>(old_bias[c] * affine->gain[c] + affine->offset[c]);
 
     conv.inputs.resize(std::max<std::size_t>(conv.inputs.size(), 3), no_value);
-    conv.inputs[1] = graph.add_value(weight.name + ".folded", weight.type, folded);
-    conv.inputs[2] =
-        graph.add_value(weight.name + ".bias", {DType::f32, Shape{channels}, {}}, Bytes::of(std::move(bias)));
+    const std::string name = weight.name.substr(0, weight.name.find(".folded"));
+    conv.inputs[1] = graph.add_value(name + ".folded", weight.type, folded);
+    conv.inputs[2] = graph.add_value(name + ".bias", {DType::f32, Shape{channels}, {}}, Bytes::of(std::move(bias)));
     conv.outputs[0] = norm.outputs[0];
+    made_by[norm.outputs[0]] = made_by[x];
     conv.loc = joined(conv.loc, norm.loc);
     norm.op = {};
   }

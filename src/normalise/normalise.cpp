@@ -132,8 +132,9 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   rewrite("signed_products", graph, signed_products);
   rewrite("drop_dynamic_scales", graph, drop_dynamic_scales, sink, options.keep_quantised_weights);
   rewrite("recognise_linear", graph, recognise_linear);
-  rewrite("fold_batch_norm", graph, fold_batch_norm);
-  rewrite("fold_batch_norm_ahead", graph, fold_batch_norm_ahead, options.most_unlike_gains);
+  rewrite("fold_batch_norm", graph, fold_batch_norm, !options.fold_as_pytorch);
+  if (!options.fold_as_pytorch)
+    rewrite("fold_batch_norm_ahead", graph, fold_batch_norm_ahead, options.most_unlike_gains);
   if (options.fold_quantisation) TOSAIC_CHECK(rewrite("fold_quantisation", graph, fold_quantisation));
   if (rewrite("drop_unread_rows", graph, drop_unread_rows)) {
     rewrite("drop_identities", graph, drop_identities);

@@ -26,6 +26,7 @@ struct NormaliseOptions {
   bool keep_quantised_weights =
       false;  // weights that are quantised with scales stay so, and scales that are chosen at run time
   std::vector<std::string>* narrowed = nullptr;  // receives the names of int32 values that were int64
+  bool fold_as_pytorch = false;                  // batch norms behind convolutions, and nothing else
   double most_unlike_gains = INFINITY;           // as in fold_batch_norm_ahead
   Rewrites rewrite = {};                         // how its rewrites are applied
 };
@@ -62,7 +63,7 @@ Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>*
                        const NarrowOptions& options = {});
 void fold_constants(Graph& graph, bool keep_quantised_weights = false);
 void recognise_linear(Graph& graph);
-void fold_batch_norm(Graph& graph);
+void fold_batch_norm(Graph& graph, bool written = true);
 // Into the layers after it; not where the largest gain of a channel is so many times the smallest: weights that are
 // rounded would lose the smaller ones.
 void fold_batch_norm_ahead(Graph& graph, double most_unlike_gains = INFINITY);

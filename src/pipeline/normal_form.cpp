@@ -25,6 +25,7 @@ Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink, 
                                .fold_quantisation = target.integer || has_integers,
                                .keep_quantised_weights = target.keeps_quantised_weights,
                                .narrowed = narrowed,
+                               .fold_as_pytorch = target.fold_as_pytorch,
                                .most_unlike_gains = target.most_unlike_gains,
                                .rewrite = target.rewrite},
                               sink));

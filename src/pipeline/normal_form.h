@@ -21,6 +21,7 @@ struct FormFor {
   WeightQuantisation weight_quantisation = {};  // what the user wants of them
   bool quantises_states = false;                // caches that the program writes by rows have 8 bits
   bool all_inside = false;                      // one delegate computes all of it
+  bool fold_as_pytorch = false;                 // as in normalise.h: who quantises it folds so (PT2E)
   double most_unlike_gains = INFINITY;          // of batch norms that layers after them take (normalise.h)
   Rewrites rewrite = {};                        // how its rewrites are applied
 };

@@ -23,6 +23,7 @@ FormFor form_for(const CompileOptions& options, const tosa::Spec& spec) {
           .weight_quantisation = weights,
           .quantises_states = options.keeps_quantised_weights() && options.quantises_states,
           .all_inside = options.single_delegate || options.require_full_delegation,
+          .fold_as_pytorch = options.fold_as_pytorch,
           .most_unlike_gains = most_unlike_gains(options.in_integers(), options.quantise, weights)};
 }
 

@@ -27,6 +27,7 @@ struct CompileOptions {
   WeightQuantisation weight_quantisation;  // of a program that stays floats
   bool quantises_states = false;           // of such a program
   bool quantised_io = false, require_full_delegation = false, single_delegate = false;
+  bool fold_as_pytorch = false;           // as in normalise.h
   bool self_check = true;                 // where the target has one
   bool strip = false;                     // payloads and graphs without locations in the user's source
   GraphReportOptions show;                // of graphs on their way

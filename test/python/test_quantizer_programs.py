@@ -204,3 +204,29 @@ def test_a_write_to_an_input_is_told():
     with pytest.warns(tosaic.CompileWarning, match="writes to its input 'x'"):
         program = quantised(Adds(), (x,))
     assert decibels((x + 1) * 2, program.module()(x.clone())) > 30
+
+
+# ---- calls that tosaic folds into layers, which PT2E quantises by themselves
+
+
+class Affine(nn.Module):
+    """A norm after an activation, and a frozen one behind a layer, written as a product and a sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(16, 32), nn.BatchNorm1d(32), nn.Linear(32, 10)
+        self.register_buffer("gain", torch.rand(10) + 0.5)
+        self.register_buffer("offset", torch.randn(10))
+        nn.init.uniform_(self.norm.running_var, 0.5, 2)
+        nn.init.normal_(self.norm.running_mean)
+
+    def forward(self, x):
+        return torch.relu(self.last(self.norm(torch.relu(self.first(x)))) * self.gain + self.offset)
+
+
+def test_what_is_folded_elsewhere_is_quantised():
+    torch.manual_seed(0)
+    module, samples = Affine().eval(), [(torch.randn(32, 16),) for _ in range(8)]
+    artifact = tosaic.compile(quantised(module, samples[0], samples), target="tosa-int")
+    assert artifact.summary.delegates == 1 and "batch_norm" not in str(artifact.summary)
+    assert decibels(module(*samples[1]), artifact.run(*samples[1])) > 30
