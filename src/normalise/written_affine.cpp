@@ -11,6 +11,8 @@ namespace {
 
 // Weights in 16-bit floats keep their digits below gains of this size.
 constexpr double largest_gain = 256;
+// What reaches further is a mask, whose numbers are none of the layer's.
+constexpr double largest_offset = 1000;
 
 // A constant's elements by index of `dim` of what it is broadcast to; empty: they differ along another dim.
 std::vector<double> by_channel(const Value& constant, int rank, int dim, std::size_t channels) {
@@ -58,7 +60,7 @@ std::optional<ChannelAffine> written_affine(const Graph& graph, const Node& call
     return std::fabs(gain) <= largest_gain && std::fabs(gain) * largest_gain >= 1;
   };
   if (at != trial->results[0] || !std::ranges::all_of(affine.gain, of_weights) ||
-      !std::ranges::all_of(affine.offset, [](double t) { return std::isfinite(t); }))
+      !std::ranges::all_of(affine.offset, [](double t) { return std::fabs(t) < largest_offset; }))
     return {};
   return affine;
 }

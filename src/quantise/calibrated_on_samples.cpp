@@ -218,6 +218,8 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
         if (program.graph.nodes[n].outputs[0] < program.first_scaled) sink(d);
     for (Diagnostic& d : said) sink(std::move(d));
     for (const std::size_t n : fine) set_mark(program.graph.nodes[n], mark::fine, true);
+    std::vector<char> cut(program.graph.values.size(), 0);
+    for (ValueId v = 0; v < cut.size(); ++v) cut[v] = saturation.meaningful(v).has_value();
     return Calibrated{.graph = std::move(program.graph),
                       .plan = std::move(plan),
                       .ranges = std::move(ranges),
@@ -227,7 +229,8 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
                       .first_scaled = no_value,
                       .unlike_ranges = std::move(unlike_ranges),
                       .means = std::move(means),
-                      .rows = std::move(layer_rows)};
+                      .rows = std::move(layer_rows),
+                      .cut = std::move(cut)};
   }
 }
 

@@ -49,6 +49,7 @@ struct Calibrated {
   std::vector<RowScaling> rounds = {};        // what was done about them, in order
   std::map<std::string, Shape> varying = {};  // as the options had it
   std::map<ValueId, double> largest = {};     // magnitudes of constants that grow with the sizes, at any of them
+  std::vector<char> cut = {};                 // per value: what saturates in it means nothing to its readers
 };
 
 struct Calibration::Impl {

@@ -15,6 +15,8 @@ FloatProgram float_program(Calibration& calibration) {
   // What is held in parts saturates where the other part counts.
   for (const auto& [v, range] : impl.found.certain)
     if (range.closed && plan.quantised[v]) program.held[v] = 1;
+  for (ValueId v = 0; v < impl.found.cut.size(); ++v)
+    if (impl.found.cut[v] && plan.quantised[v]) program.held[v] = 1;
   impl.states.restore(program.graph);
   return program;
 }

@@ -18,6 +18,7 @@ namespace tosaic {
 namespace {
 
 constexpr double unlike_widths = 16;       // of 8 bits, 4 are left to the smaller operands
+constexpr double unlike_for_others = 4;    // what else reads the smaller operand would miss two bits of it
 constexpr double masked = 256;             // of 8 bits, none is left to what a mask covers
 constexpr std::size_t enough_samples = 8;  // to tell ranges that differ so much
 
@@ -173,6 +174,18 @@ std::pair<Range, Range> extremes(const Graph& graph, const Node& node, const Ran
   return found;
 }
 
+// Does something else read an operand, as the next stage of a net reads what skips to a later one, to which a scale
+// that serves the widest would leave little?
+template <class RangeOf>
+bool leaves_others_little(const Graph& graph, const Node& node, const std::vector<std::vector<std::uint32_t>>& read_by,
+                          const Range& widest, const RangeOf& range_of_operand) {
+  return std::ranges::any_of(node.inputs, [&](ValueId v) {
+    if (v == no_value || graph[v].is_constant() || read_by[v].size() < 2) return false;
+    const std::optional<Range> range = range_of_operand(v);
+    return range && width(*range) > 0 && width(widest) >= unlike_for_others * width(*range);
+  });
+}
+
 // The narrowest and the widest of what the call's result is made of; constants aside.
 std::pair<Range, Range> operand_ranges(const Graph& graph, const Node& node, const Saturation& saturation) {
   std::pair<Range, Range> found;
@@ -306,6 +319,11 @@ Result<UnlikeRanges> find_unlike_ranges(const Graph& graph, const std::vector<st
   if (calls.empty()) return unlike_ranges;
   TOSAIC_TRY(const Looks looks, look_at(graph, calls, samples, options.threads));
   const auto& ranges = looks.ranges;
+  const auto read_by = consumers(graph);
+  const auto seen = [&](ValueId v) {
+    const auto it = ranges.find(v);
+    return it == ranges.end() ? std::nullopt : std::optional(it->second);
+  };
   for (std::size_t n : calls) {
     const Node& node = graph.nodes[n];
     const bool concatenated = concatenates(node), chosen = chooses(graph, node);
@@ -314,10 +332,8 @@ Result<UnlikeRanges> find_unlike_ranges(const Graph& graph, const std::vector<st
         leave_masks_outside(graph, n, looks, options, unlike_ranges, sink))
       continue;
     if (!concatenated && !chosen) continue;
-    const auto [small, large] = extremes(graph, node, [&](ValueId v) {
-      const auto it = ranges.find(v);
-      return it == ranges.end() ? std::nullopt : std::optional(it->second);
-    });
+    const auto [small, large] = extremes(graph, node, seen);
+    if (concatenated && leaves_others_little(graph, node, read_by, large, seen)) unlike_ranges.apart[n] = 1;
     if (!(width(small) > 0) || width(large) < unlike_widths * width(small)) continue;
     // What the result does not keep (minimum of the larger) costs it nothing once the operands' scales are their own.
     const auto result = ranges.find(node.outputs[0]);

@@ -377,3 +377,25 @@ class One(nn.Module):
 
     def forward(self, x):
         return (self.layer(x),)
+
+
+class Skips(nn.Module):
+    """As in a detector: the next stage reads what is concatenated with something eight times as large, too."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.stem, self.stage, self.large = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        with torch.no_grad():
+            self.large.weight.mul_(8)
+            self.large.bias.mul_(8)
+
+    def forward(self, x):
+        stem = self.stem(x)
+        return self.stage(stem), torch.cat([stem, self.large(x)], -1).relu()
+
+
+def test_what_is_concatenated_and_read_elsewhere_keeps_its_steps(tool, tmp_path):
+    samples = [(torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(i)),) for i in range(8)]
+    wanted, found, _ = compiled_and_run(tool, tmp_path, Skips(), samples, samples[3], "--quantize", "int8")
+    assert decibels(wanted[0], found[0]) > 36 and decibels(wanted[1], found[1]) > 34

@@ -216,3 +216,24 @@ def test_a_calibration_that_is_used_up_is_said(net):
     with pytest.raises(tosaic.Error) as refused:
         artifact.compare()
     assert refused.value.code == "compare.calibration"
+
+
+class Scores(torch.nn.Module):
+    """Most scores are far below what a sigmoid tells from 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.scores = torch.nn.Linear(16, 32), torch.nn.Linear(32, 12)
+        with torch.no_grad():
+            self.scores.bias[:9] -= 400
+
+    def forward(self, x):
+        return torch.sigmoid(self.scores(torch.relu(self.hidden(x))))
+
+
+def test_what_saturates_on_purpose_is_no_loss():
+    torch.manual_seed(2)
+    model, samples = Scores().eval(), [torch.randn(8, 16) for _ in range(8)]
+    found = tosaic.compare(model, samples[0], "tosa-int", calibration=samples)
+    assert all(layer["own"]["snr_db"] > 25 for layer in found.layers if layer["own"] and layer["own"]["snr_db"] is not None)
+    assert not any(reason["kind"] == "clipped" for layer in found.layers for reason in layer["reasons"])
