@@ -89,6 +89,8 @@ struct AtenOp {
   std::vector<std::pair<std::string_view, std::string_view>> out_overloads = {};
   // Its rounding is mended where it shows: the attribute "exact" of a call, which normalise/seen_rounding.cpp gives.
   bool has_exact_form = false;
+  // Calls that stay float in programs of integers, though their rule has an integer form. None: there are no such.
+  bool (*stays_float)(const Graph& graph, const Node& call) = nullptr;
   // What its results lie between, where that does not follow from the bounds of the TOSA operators in its lowering.
   std::optional<tosa::Bounds> bounds = {};
 };

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <tuple>
 
-#include "ir/aten_operators.h"
 #include "ir/tosa_operators.h"
 #include "ops/computed.h"
 #include "ops/lowering/weight.h"
@@ -18,17 +17,6 @@
 
 namespace tosaic {
 namespace {
-
-// Reads an image where 8 bits of a position are too few: the nearest pixel is often another one, and those of an input
-// of the program would be its only rounding, of more than a quarter of a pixel.
-bool needs_fine_positions(const Graph& graph, const Node& node) {
-  constexpr std::int64_t nearest = 1, longest = 64;
-  if (node.op != aten::op::grid_sampler && node.op != aten::op::grid_sampler_2d) return false;
-  if (node.attrs.get_or<std::int64_t>("interpolation_mode", 0) == nearest) return true;
-  const Shape& image = graph[node.inputs[0]].type.shape;
-  const bool given = std::find(graph.inputs.begin(), graph.inputs.end(), node.inputs[1]) != graph.inputs.end();
-  return given && image.is_static() && image.rank() == 4 && std::max(image.size(2), image.size(3)) > longest;
-}
 
 // Values that share one scale: a union-find over value ids.
 class Groups {
@@ -339,7 +327,8 @@ bool clamps(const Graph& graph, const Node& node) {
 }
 
 bool computes_quantised(const Graph& graph, const Node& node) {
-  return find_aten(node.op).rule->has_integer_form && !needs_fine_positions(graph, node) &&
+  const FoundOp found = find_aten(node.op);
+  return found.rule->has_integer_form && !(found.op && found.op->stays_float && found.op->stays_float(graph, node)) &&
          std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId v) { return v != no_value && real(graph[v]); });
 }

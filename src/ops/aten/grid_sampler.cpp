@@ -264,6 +264,16 @@ Vals lower(Builder& b, const Call& call) {
   return channels_first(b.reshape(result, {n, oh, ow, c}));
 }
 
+// Where 8 bits of a position are too few: the nearest pixel is often another one, and those of an input of the program
+// would be its only rounding, of more than a quarter of a pixel.
+bool needs_fine_positions(const Graph& graph, const Node& node) {
+  constexpr std::int64_t longest = 64;
+  if (node.attrs.get_or<std::int64_t>("interpolation_mode", 0) == IntegerSampler::nearest) return true;
+  const Shape& image = graph[node.inputs[0]].type.shape;
+  const bool given = std::find(graph.inputs.begin(), graph.inputs.end(), node.inputs[1]) != graph.inputs.end();
+  return given && image.is_static() && image.rank() == 4 && std::max(image.size(2), image.size(3)) > longest;
+}
+
 std::optional<Node> core(const CoreCall& call) {
   if (call.schema.name != "grid_sampler" || call.in(0).rank() != 4) return std::nullopt;
   return call.renamed("grid_sampler_2d");
@@ -296,6 +306,7 @@ AtenOp aten_grid_sampler() {
                      "positions lose the fraction of a pixel",
                      "grid_sampler_2d.default: x(1,1,3,3), u(-1,1,1,2,2,2), 0, 0, True # half=off: positions lose the "
                      "fraction of a pixel"},
-          .core = core};
+          .core = core,
+          .stays_float = needs_fine_positions};
 }
 }  // namespace tosaic
