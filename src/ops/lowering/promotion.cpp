@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/aten_operators.h"
+#include "ops/lowering/mask.h"
 
 namespace tosaic::promotion {
 namespace {
@@ -29,13 +30,11 @@ Val constant(Builder& b, const Operand& o, DType dtype) {
   return b.scalar(o.number, dtype);
 }
 
-// A tensor next to a quantised one: booleans are the reals 0 and 1, at its scale. Other integers have no scale, and
+// A tensor next to a quantised one: booleans are reals at its scale. Other integers have no scale, and
 // narrow ones of its own dtype would pass for quantised values.
 Val next_to(Builder& b, Val x, Val quantised) {
   if (x.type().quantised()) return x;
-  if (x.dtype() == DType::boolean)
-    return b.rescale(b.relabelled(b.cast(x, DType::i8), {DType::i8, x.shape(), Scales{}}),
-                     quantised.type().with(x.shape()));
+  if (x.dtype() == DType::boolean) return b.rescale(reals_of_mask(x, DType::i8), quantised.type().with(x.shape()));
   if (x.dtype() == quantised.dtype() && x.dtype() != DType::i32)
     b.refuse("aten.mixed-dtypes", "integers that are not quantised among quantised values of the same dtype");
   return x;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/lowering/mask.h"
 #include "ops/rules/quantisation_rule.h"
 #include "ops/rules/quantised_call.h"
 
@@ -10,8 +11,8 @@ Vals lower(QuantisedCall& call) {
   for (auto& v : call.operands) {
     if (is_quantised(v)) {
       v = call.b.as_i32(*v);
-    } else if (v && v->dtype() == DType::boolean) {  // a mask: the reals 0 and 1
-      v = call.b.relabelled(call.b.cast(*v, DType::i32), {DType::i32, v->shape(), Scales{}});
+    } else if (v && v->dtype() == DType::boolean) {
+      v = reals_of_mask(*v, DType::i32);
     } else if (is_real(v)) {
       const double largest = call.largest_magnitude(*v);
       v = call.b.as_i32(call.quantised_constant(*v, DType::i16, largest > 0 ? largest / 32767 : 1.0, 0));

@@ -7,6 +7,7 @@
 
 #include "ops/builder_bounds.h"
 #include "ops/computed.h"
+#include "ops/lowering/mask.h"
 #include "ops/rules/quantisation_rule.h"
 #include "ops/rules/quantised_call.h"
 
@@ -143,9 +144,9 @@ Vals lower_in(QuantisedCall call, double coarser) {
 
 Vals lower(QuantisedCall& call) {
   Graph& graph = call.b.graph();
-  for (auto& v : call.operands)  // a mask: the reals 0 and 1
+  for (auto& v : call.operands)
     if (v && v->dtype() == DType::boolean && std::any_of(call.operands.begin(), call.operands.end(), is_quantised))
-      v = call.b.relabelled(call.b.cast(*v, DType::i8), {DType::i8, v->shape(), Scales{}});
+      v = reals_of_mask(*v, DType::i8);
   const auto nodes = graph.nodes.size(), values = graph.values.size();
   for (double coarser = 1;; coarser *= 2) {
     Vals results = lower_in(call, coarser);
