@@ -180,3 +180,35 @@ def test_a_logarithm_of_quiet_and_silent_bands(scheme, observer, least):
         return (frames @ filters + 1e-6).log()
 
     assert decibels(*quantised(program, floats(1, 400), scheme, observer=observer)) > least
+
+
+def power(x):
+    return x[:, :8] * x[:, :8] + x[:, 8:] * x[:, 8:]
+
+
+@pytest.mark.parametrize("program, least", [
+    (lambda x: (x * x + 1e-6).log(), 50), (lambda x: (x.abs() ** 2 + 1e-6).log2(), 50),
+    (lambda x: 10 * (x * x).clamp(min=1e-8).log10(), 40), (lambda x: (power(x) + 1e-6).log(), 50),
+    (lambda x: power(x).sqrt().clamp(min=1e-5).log(), 45), (lambda x: (x.square().mean(-1) + 1e-9).log(), 50)])
+def test_a_logarithm_of_the_power_of_quiet_signals(program, least):
+    """Noise whose level varies by 40 dB: of its squares, 16 bits hold the loudest."""
+    def signal():
+        return (torch.randn(1, 16, 50) * 10 ** (-2 * torch.rand(1)),)
+    assert decibels(*quantised(program, signal, "int16x8")) > least
+
+
+def sectors(hues):
+    """Colours around the circle, as torchvision and kornia compute them: one formula for each of six sectors."""
+    h, v = hues[:, :1] * 6, hues[:, 1:]
+    sector = h.floor()
+    rest = h - sector
+    near = torch.arange(6, dtype=torch.int32) == sector.to(torch.int32)
+    return (near * torch.cat([v, v * (1 - rest), 0 * v, 0 * v, v * rest, v], 1)).sum(1)
+
+
+def test_sectors_of_a_circle_are_whole_numbers():
+    """3 is no 2.996, which is 2 as an integer."""
+    torch.manual_seed(0)
+    samples = [(torch.rand(400, 2),) for _ in range(8)]
+    artifact = tosaic.compile(torch.export.export(Of(sectors), samples[0]), target="tosa-int", calibration=samples)
+    assert decibels(sectors(*samples[0]), artifact.run(*samples[0])) > 32
