@@ -14,6 +14,7 @@
 #include "ops/rules/quantisation_rule.h"
 #include "quantise/large_pools.h"
 #include "quantise/sums_of_shares.h"
+#include "quantise/whole_results.h"
 
 namespace tosaic {
 namespace {
@@ -369,6 +370,7 @@ QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOption
 void give_types(Graph& graph, const QuantisationPlan& plan, std::span<const Range> ranges,
                 const std::vector<char>& exact) {
   const std::vector<double> known = largest_known(plan);
+  const std::vector<char> whole = groups_of_whole_numbers(graph, plan);
   for (ValueId v = 0; v < ranges.size(); ++v) {
     if (!plan.quantised[v] || graph[v].is_constant()) continue;
     TensorType& type = graph[v].type;
@@ -376,7 +378,12 @@ void give_types(Graph& graph, const QuantisationPlan& plan, std::span<const Rang
     double largest = std::max(-ranges[v].lowest, ranges[v].highest);
     if (!exact[plan.group[v]])  // no room for what cannot be
       largest = std::min(largest * int16_headroom, std::max(largest, held_exactly(known[plan.group[v]])));
-    type.scales = plan.wide[v] ? symmetric_scales(largest, DType::i16) : affine_scales(ranges[v], DType::i8);
+    if (whole[plan.group[v]] && plan.wide[v])
+      type.scales = symmetric_scales(with_whole_steps({0, largest}, 32767).highest, DType::i16);
+    else if (whole[plan.group[v]])
+      type.scales = affine_scales(with_whole_steps(ranges[v], 255), DType::i8);
+    else
+      type.scales = plan.wide[v] ? symmetric_scales(largest, DType::i16) : affine_scales(ranges[v], DType::i8);
   }
 }
 
