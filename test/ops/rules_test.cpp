@@ -59,7 +59,7 @@ std::vector<Case> cases() {
        "%y: 2x4xi8<0.5:0> = aten.cat.default(%a, %b) {dim=0}", "rescale concat"},
       {"inside", "composite", "%y: 1x4xi8<0.1:3> = aten.softmax.int(%a) {dim=1}", "quantise.composite"},
       {"index", "integer_form may_be_identity", "%y: 1xi64 = aten.argmax.default(%a) {dim=1}", "argmax cast"},
-      {"float_only", "", "%y: 1x4xi8<0.5:0> = aten.hypot.default(%a, %b)", "quantise.float-only"},
+      {"float_only", "", "%y: 1x4xbool = aten.isinf.default(%a)", "quantise.float-only"},
   };
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ir/tosa_operators.h"
+#include "ops/lowering/calls.h"
 #include "ops/lowering/functions.h"
 #include "ops/lowering/promotion.h"
 #include "ops/op.h"
@@ -25,6 +27,11 @@ Vals lower(Builder& b, const Call& call) {
   Val size = b.unary(tosa::op::abs, promotion::as_float(p.values[0]));
   return p.finished(b.select(is_negative(promotion::as_float(p.values[1])), b.negate(size), size));
 }
+// In other calls, for integers, whose zero has no sign: it counts as positive.
+Vals composed(Builder& b, const Call& call) {
+  const Val size = calls::abs(promotion::as_real(call.tensor("self"))), sign = promotion::as_real(call.tensor("other"));
+  return calls::where(b.aten(aten::op::lt_Scalar, {sign}, {{"other", 0.0}}), calls::unary(aten::op::neg, size), size);
+}
 }  // namespace
 
 AtenOp aten_copysign() {
@@ -33,9 +40,9 @@ AtenOp aten_copysign() {
                       "copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
                       "copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"},
           .summary = "the size of self with the sign of other",
-          .rule = Rule::float_only,
-          .overload_rules = {{"Scalar", Rule::pointwise}},
-          .lower = {lower},
+          .rule = Rule::pointwise,
+          .overload_rules = {{"Tensor", Rule::inside}},
+          .lower = {lower, composed},
           .domain = {"x(2,3,4), x(2,3,4)", "x(2,3,4), x(3,1)", "x(28), f(28)", "f(28), x(28)", "i(-9,9,12), i(-3,4,12)",
                      "i(-9,9,12), x(12)", "Scalar: x(2,3,4), -2.5", "Scalar: f(28), -1.0", "Scalar: i(-9,9,6), 1"}};
 }
