@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "ir/extent.h"
 #include "ir/program_operators.h"
@@ -15,6 +14,7 @@
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
 #include "lower/fitting.h"
+#include "lower/separated.h"
 #include "ops/builder_bounds.h"
 #include "ops/definitions/tosa_op.h"
 #include "ops/definitions/walk.h"
@@ -41,37 +41,6 @@ bool begins_with(const Value& all, const Value& part) {
   std::vector<std::byte> cut(part.type.storage_bytes());
   tosa::copy_elements(shape, bytes, all.constant.data(), tosa::row_major(whole), cut.data(), tosa::row_major(shape));
   return cut.size() == part.constant.size() && std::memcmp(cut.data(), part.constant.data(), cut.size()) == 0;
-}
-
-// With a constant of its own for each operand, and values in the order of nodes: shapes that are equal at some sizes by
-// chance are one constant there.
-Graph separated(const Graph& graph) {
-  Graph made;
-  made.name = graph.name;
-  made.states = graph.states;
-  std::map<ValueId, ValueId> known;
-  std::set<std::string> names;
-  const auto copy = [&](ValueId v, bool shared) {
-    if (v == no_value) return v;
-    if (const auto found = known.find(v); shared && found != known.end()) return found->second;
-    const ValueId to = made.add_value(graph[v].name, graph[v].type, graph[v].constant);
-    made[to].size = graph[v].size;
-    if (!names.insert(made[to].name).second) names.insert(made[to].name = fmt::format("{}_{}", graph[v].name, to));
-    if (shared) known.emplace(v, to);
-    return to;
-  };
-  for (ValueId v : graph.inputs) made.inputs.push_back(copy(v, true));
-  for (const Node& node : graph.nodes) {
-    Node& to = made.nodes.emplace_back(node);
-    for (ValueId& v : to.inputs) v = copy(v, v == no_value || !graph[v].is_constant());
-    for (ValueId& v : to.outputs) v = copy(v, true);
-  }
-  for (ValueId v : graph.outputs) made.outputs.push_back(copy(v, true));
-  for (State& s : made.states) {
-    s.input = copy(s.input, true);
-    s.output = copy(s.output, true);
-  }
-  return made;
 }
 
 class Joining {
@@ -280,7 +249,7 @@ class Joining {
     const ValueId v = node.inputs[operand];
     if (!differs(v)) return {};
     if (made_[v].type.dtype == DType::shape) return shape_operand(node, operand);
-    if (is_size(node, operand) || is_reciprocal(node, operand)) return {};
+    if (is_size(node, operand) || is_reciprocal(node, operand) || is_root(node, operand)) return {};
     if (node.op == tosa::op::rescale)
       return error_at(node,
                       "a scale that follows from the sizes, and not as 1 / size, is a constant of quantised values",
@@ -322,17 +291,57 @@ class Joining {
       made_[v].size = *size;
       return true;
     }
+    cast_size(*size, sizes[0], v, v, node.loc);
+    return true;
+  }
+
+  // A CAST of a size, which gives `to`, of the type that v has.
+  void cast_size(const Dim& size, std::int64_t largest, ValueId v, ValueId to, const LocRef& loc) {
     TensorType integer = made_[v].type;
     integer.dtype = DType::i32;
     const ValueId whole = made_.add_value(made_[v].name + "_size", integer,
-                                          constant_bytes(DType::i32, std::vector<std::int64_t>{sizes[0]}));
-    made_[whole].size = *size;
-    made_[v].constant = {};
-    Node cast{tosa::op::cast, {whole}};
-    cast.outputs = {v};
-    cast.loc = node.loc;
-    slices_.push_back(std::move(cast));
-    return true;
+                                          constant_bytes(DType::i32, std::vector<std::int64_t>{largest}));
+    made_[whole].size = size;
+    made_[to].constant = {};
+    write(tosa::op::cast, {whole}, to, loc);
+  }
+  void write(Operator op, std::vector<ValueId> operands, ValueId to, const LocRef& loc) {
+    Node node{op, std::move(operands)};
+    node.outputs = {to};
+    node.loc = loc;
+    slices_.push_back(std::move(node));
+  }
+
+  // A number by which an elementwise operator computes: the root of a size, or 1 / root.
+  bool is_root(const Node& node, std::size_t operand) {
+    constexpr double rounding = 0x1p-21;
+    const ValueId v = node.inputs[operand];
+    const tosa::Op* op = tosa::find(node.op);
+    if (!op || !op->elementwise || op->inputs[operand].constant || made_[v].type.dtype != DType::f32) return false;
+    for (const bool inverse : {true, false}) {
+      Numbers sizes;
+      for (const AtSizes& at : given_) {
+        const Value& value = at.graph[v];
+        const double number = value.constant.size() == sizeof(float) ? value.constant.as<float>()[0] : 0;
+        const double square = inverse ? 1 / (number * number) : number * number, size = std::round(square);
+        if (number > 0 && size >= 1 && size < 1 << 24 && std::fabs(square / size - 1) < rounding)
+          sizes.push_back(static_cast<std::int64_t>(size));
+      }
+      const auto size = sizes.size() == given_.size() ? fit_.any(sizes) : std::nullopt;
+      if (!size) continue;
+      const auto another = [&](const char* name) { return made_.add_value(made_[v].name + name, made_[v].type, {}); };
+      const ValueId cast = another("_cast"), root = inverse ? v : another("_rsqrt");
+      cast_size(*size, sizes[0], v, cast, node.loc);
+      made_[v].constant = {};
+      write(tosa::op::rsqrt, {cast}, root, node.loc);
+      if (!inverse) {
+        const ValueId shift = made_.add_value(made_[v].name + "_shift", {DType::i8, Shape{1}, {}},
+                                              constant_bytes(DType::i8, std::vector<std::int64_t>{0}));
+        write(tosa::op::mul, {cast, root, shift}, v, node.loc);
+      }
+      return true;
+    }
+    return false;
   }
 
   // A number by which an elementwise operator computes: 1 / size, as in a mean.

@@ -25,9 +25,9 @@ Result<std::vector<Sizes>> looked_at(std::span<const Symbol> symbols, const Grap
 // `given` are what one program became at those sizes. RESHAPE, TILE and SLICE keep the shape operands of the first;
 // their result's type says the size, and symbolic_start (ir/extent.h) where a SLICE begins. A constant that is smaller
 // at smaller sizes is a SLICE of the largest; one number for an elementwise operator that is a size, or in f32 1 /
-// size, has that size as its Value::size. Error lower.sizes: something else depends on a size, with its location.
-// `program`: the exported one, whose own sizes (x.shape[0] // 2) may be met again. `delegate`: what the graphs call as
-// such, over sizes already.
+// size, has that size as its Value::size; one that is its root, or 1 / root, is computed from it. Error lower.sizes:
+// something else depends on a size, with its location. `program`: the exported one, whose own sizes (x.shape[0] // 2)
+// may be met again. `delegate`: what the graphs call as such, over sizes already.
 Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph& program,
                          const Graph* delegate = nullptr);
 

@@ -135,6 +135,8 @@ BENDS = {
     "more than six": (lambda x: x * 2 if x.shape[0] > 6 else x * 3, False),
     "times the size": (lambda x: x * x.shape[0] + x.shape[0] // 2, False),
     "positions behind a size": (lambda x: x + (torch.arange(3) + x.shape[0]), True),
+    "over the root of a size": (ARITHMETIC["root"], False),
+    "by the inverse root": (ARITHMETIC["inverse root"], False),
     **{name: (function, False) for name, function in ARITHMETIC.items()},
 }
 
