@@ -31,6 +31,8 @@ using KnownBounds = std::map<ValueId, tosa::Bounds>;
 Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const StaysWhole& whole = {});
 // Logarithms of energies, computed on logarithms, for tensors of 16 bits.
 void logarithms_of_squares(Graph& graph, const QuantiseOptions& options);
+// Floors of 16 bits, which are exact as quotients.
+void floors_as_quotients(Graph& graph, const QuantiseOptions& options);
 // Integers next to floats become floats, and what is between integers alone stays integers; `inner` grows with the
 // graph's values.
 void whole_numbers(Graph& graph, std::vector<char>& inner);

@@ -35,7 +35,7 @@ std::vector<char> groups_of_whole_numbers(const Graph& graph, const Quantisation
       if (!is_quantised(y)) continue;
       if (one && rule->passes_values)
         whole[y] = whole[node.inputs[0]];
-      else if (one && i == 0 && (rule->tabulates || (rule->is_linear && whole[node.inputs[0]])))
+      else if (one && i == 0 && (rule->tabulates || rule->is_linear))
         whole[y] = gives_whole(graph, node, whole[node.inputs[0]] != 0);
     }
   }
