@@ -271,7 +271,7 @@ MadeList make_tiled_int8_gemm(const Work& work, const Node& node, const Finish& 
   if (!matrix) return std::nullopt;
   const std::int64_t columns = matrix->rows, words = matrix->depth / 4;
   const Dim rows = rows_of_product(view);
-  const ProductTile& tile = tile_for({1, most(rows), columns, words});
+  const ProductTile tile = tile_for({1, most(rows), columns, words});
   if (!Int8Tile::takes(tile, *matrix)) return std::nullopt;
   const std::int64_t across = (columns + tile.columns - 1) / tile.columns;
   Kernel s(work, name_of_product(node), Groups{ceil_div(rows, std::int64_t{tile.rows}) * across, tile.invocations()});

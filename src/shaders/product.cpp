@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shaders/product.h"
 
+#include <functional>
+
+#include "plan/views.h"
+#include "shaders/block_place.h"
 #include "shaders/convolution_groups.h"
 #include "shaders/fetched_operand.h"
 #include "shaders/fused_depthwise.h"
@@ -35,10 +39,13 @@ struct Sides {
 class TiledProduct {
  public:
   TiledProduct(Kernel& s, const ProductTile& tile, DType result)
-      : s_(s), tile_(tile), kind_(is_float(result) ? Kind::real : Kind::integer) {
+      : s_(s),
+        tile_(tile),
+        kind_(is_float(result) ? Kind::real : Kind::integer),
+        team_(s.local() / s.integer(tile.team())),
+        own_(s.local() % s.integer(tile.team())),
+        place_(s, own_, down(), across()) {
     memory_ = s.shared(kind_, tile.shared());
-    team_ = s.local() / s.integer(tile.team());
-    own_ = s.local() % s.integer(tile.team());
   }
 
   Value first_row(Value tile) { return tile * tile_.rows; }
@@ -145,8 +152,6 @@ class TiledProduct {
   // Rows and vectors of columns of an invocation lie as far apart as there are invocations along them.
   std::uint32_t down() const { return tile_.rows / tile_.own_rows; }
   std::uint32_t across() const { return tile_.columns / tile_.own_columns; }
-  Value own_row() { return own_ / s_.integer(across()); }
-  Value own_column() { return own_ % s_.integer(across()); }
 
   // By vectors of an invocation's columns.
   std::vector<Vector> first_sums(const Sides& sides, Value first_column) {
@@ -154,7 +159,7 @@ class TiledProduct {
     std::vector<Vector> sums;
     const Value factor = s_.select(team_ == s_.integer(0), sides.begin->factor, zero());
     for (std::uint32_t c = 0; c < tile_.own_columns / 4; ++c) {
-      const Value column = first_column + (own_column() + c * across()) * 4;
+      const Value column = first_column + (place_.column + c * across()) * 4;
       const Value at = s_.select(column < sides.columns, shift_right_unsigned(column, s_.integer(2)), zero());
       sums.push_back(s_.vector(sides.begin->at(s_, at)) * factor);
     }
@@ -171,8 +176,8 @@ class TiledProduct {
   void multiply(const Sides& sides, Value k) {
     k = k % s_.integer(tile_.depth / 4);  // as the loop has it, said so that it is seen
     const std::uint32_t stride = tile_.depth / 4 + 1, wide = tile_.columns / 4;
-    const Value left = begin_of_left() + own_row() * stride + k,
-                right = begin_of_right() + k * (4 * wide) + own_column();
+    const Value left = begin_of_left() + place_.row * stride + k,
+                right = begin_of_right() + k * (4 * wide) + place_.column;
     std::vector<Vector> a, sums;
     for (std::uint32_t r = 0; r < tile_.own_rows; ++r) a.push_back(s_.load(memory_, left + r * down() * stride));
     for (const VectorVariable& sum : sums_) sums.push_back(sum.get());
@@ -189,7 +194,7 @@ class TiledProduct {
 
   void share_sums(std::uint32_t pass) {
     const std::uint32_t wide = tile_.columns / 4, own = tile_.own_rows / tile_.passes;
-    const Value begin = team_ * (tile_.rows / tile_.passes * wide) + own_row() * wide + own_column();
+    const Value begin = team_ * (tile_.rows / tile_.passes * wide) + place_.row * wide + place_.column;
     for (std::uint32_t r = 0; r < own; ++r)
       for (std::uint32_t c = 0; c < tile_.own_columns / 4; ++c)
         s_.store(memory_, begin + (r * down() * wide + c * across()),
@@ -201,14 +206,33 @@ class TiledProduct {
   const ProductTile tile_;
   const Kind kind_;
   Shared memory_;
-  Value team_, own_;
+  Value team_, own_;  // this invocation's team, and its number there
+  BlockPlace place_;
   std::vector<VectorVariable> sums_;
 };
 
 Dim tiles_along(const Dim& n, std::uint32_t by) { return ceil_div(n, std::int64_t{by}); }
 
+// Products of the same matrix by weights of that shape (queries, keys and values), this one among them: a device
+// computes them all at once.
+std::int64_t count_side_by_side(const Work& work, const Node& node) {
+  const auto shape_of = [&](const Node& n) { return work.uses.type(n.inputs[1]).shape; };
+  const std::function<std::int64_t(ValueId)> others_of = [&](ValueId v) {
+    std::int64_t count = 0;
+    for (const std::uint32_t user : work.uses.users[v]) {
+      const Node& other = work.uses.node(user);
+      if (plan::is_view(other))
+        count += others_of(other.outputs[0]);
+      else if (&other != &node && other.op == node.op && other.inputs[0] == v && shape_of(other) == shape_of(node))
+        ++count;
+    }
+    return count;
+  };
+  return 1 + others_of(plan::skip_views(work.graph, work.uses.producer, node.inputs[0]));
+}
+
 // Reads that need not ask what is there are another shader: for products that are large.
-bool is_worth_more_modules(const ProductTile& tile) { return tile.rows * tile.columns >= 2048; }
+bool is_worth_more_modules(const ProductTile& tile) { return tile.rows * tile.columns >= 512; }
 
 }  // namespace
 
@@ -289,7 +313,8 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
   // Along the depth, an element is a number or a word of four quantised values.
   const std::int64_t elements = dots ? channels / 4 : channels;
   const auto [tile, parts] =
-      divided({groups.count, most(rows), columns, taps * elements}, groups.count == 1 && can_split_depth(view));
+      divided({groups.count * count_side_by_side(work, node), most(rows), columns, taps * elements},
+              groups.count == 1 && can_split_depth(view));
   const Dim across = tiles_along(columns, tile.columns), tiles_of_each = across * tiles_along(rows, tile.rows),
             tiles = tiles_of_each * groups.count;
   const std::int64_t depth = taps * fours_in(elements);
@@ -361,7 +386,7 @@ MadeList make_quantised_tiled_product(const Work& work, const Node& node, const 
   if (!matrix) return std::nullopt;
   const std::int64_t columns = matrix->rows, depth = matrix->depth, steps_of = fours_in(depth);
   const Dim rows = rows_of_product(view);
-  const ProductTile& tile = tile_for({1, most(rows), columns, depth});
+  const ProductTile tile = tile_for({1, most(rows), columns, depth});
   const Dim across = tiles_along(columns, tile.columns);
   Kernel s(work, name_of_product(node), Groups{across * tiles_along(rows, tile.rows), tile.invocations()});
   TiledProduct product(s, tile, DType::f32);
@@ -389,7 +414,7 @@ MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end
   const tosa::View view(work.graph, node);
   const Shape& out = view.out().shape;
   const Dim batches = out[0], rows = out[1], columns = out[2], depth = view.in(0).shape[2];
-  const ProductTile& tile = tile_for({most(batches), most(rows), most(columns), most(depth)});
+  const ProductTile tile = tile_for({most(batches), most(rows), most(columns), most(depth)});
   const TiledMatmul size{batches, rows, columns, depth, tile.rows, tile.columns};
   Kernel s(work, "matmul", Groups{size.tiles(), tile.invocations()});
   TiledProduct product(s, tile, view.out().dtype);

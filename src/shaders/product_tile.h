@@ -33,7 +33,7 @@ struct ProductSize {
     return batches * ((rows + tile_rows - 1) / tile_rows) * ((columns + tile_columns - 1) / tile_columns);
   }
 };
-const ProductTile& tile_for(const ProductSize& size);
+ProductTile tile_for(const ProductSize& size);
 // Those whose sums are gone over once more (fused_depthwise.h), and the clocks that such a product takes.
 std::span<const ProductTile> region_tiles();
 double clocks_of_regions(const ProductTile& tile, const ProductSize& size);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and windows whose sizes do not divide the tiles that they are computed in, on each tier of the device.
 #include "formats/spirv/compute/check_shader.h"
+#include "shaders/images.h"
 #include "shaders/on_device.h"
+#include "shaders/product_tile.h"
 
 namespace tosaic::test {
 namespace {
@@ -94,7 +96,48 @@ TEST_F(Tiles, Convolutions) {
   expect_on_device(net, {2e-4, 2e-5});
 }
 
-// So many tiles that a large GPU has work whatever their width, over long depths: the widest ones.
+// A tile of each height that there is: few sums, many, and so many that the widest tiles leave no processor idle.
+TEST_F(Tiles, ProductsOfEveryTile) {
+  const List one{1, 1}, none{0, 0, 0, 0};
+  const struct {
+    Layer layer;
+    std::uint32_t rows, columns;
+  } cases[] = {
+      {{1, 1, 49, 256, 255, one, none, one, one}, 8, 8},   {{1, 28, 113, 40, 16, one, none, one, one}, 16, 16},
+      {{1, 7, 28, 384, 386, one, none, one, one}, 16, 32}, {{1, 56, 56, 96, 96, one, none, one, one}, 32, 32},
+      {{1, 14, 41, 96, 768, one, none, one, one}, 32, 64}, {{1, 112, 112, 16, 96, one, none, one, one}, 64, 64}};
+  Net net(7);
+  for (const auto& c : cases) {
+    const Layer& l = c.layer;
+    const auto tile = shaders::tile_for({1, l.height * l.width, l.out, l.in});
+    EXPECT_EQ(std::pair(tile.rows, tile.columns), std::pair(c.rows, c.columns)) << l.height * l.width << " rows";
+    add_layer(net, l, false, true, 1);
+  }
+  expect_on_device(net, {2e-4, 2e-5});
+}
+
+// The depth is divided where so many more groups are worth a second dispatch.
+TEST(DividedProducts, AreDeepAndFew) {
+  const shaders::ProductSize few{1, 197, 768, 3072}, many{1, 3136, 768, 3072}, shallow{1, 197, 768, 192};
+  EXPECT_GT(shaders::divided(few, true).parts, 1);
+  EXPECT_EQ(shaders::divided(few, false).parts, 1);
+  EXPECT_EQ(shaders::divided(many, true).parts, 1);
+  EXPECT_EQ(shaders::divided(shallow, true).parts, 1);
+}
+
+// Products of the same matrix, which a device computes at once, have wider tiles than one alone: fewer of them.
+TEST(DividedProducts, SideBySideAreChosenAsOne) {
+  const auto groups = [](int products) {
+    Net net(8);
+    const ValueId x = net.input(DType::f32, {1, 1, 198, 192}, -1, 1);
+    for (int i = 0; i < products; ++i) net.output(plain(net, x, 192, {1, 1}, {0, 0, 0, 0}, {1, 1}));
+    constexpr vulkan_program::TierId base[] = {vulkan_program::TierId::base};
+    return compiled(net.graph, base).tiers.at(0).dispatches.at(0).groups[0];
+  };
+  EXPECT_LT(groups(3), groups(1));
+}
+
+// Over long depths.
 TEST_F(Tiles, LongProducts) {
   const List one{1, 1}, none{0, 0, 0, 0};
   Net net(6);
