@@ -27,7 +27,8 @@ struct Attention {
 std::optional<Attention> attention_at(const plan::Uses& uses, const std::function<bool(std::uint32_t node)>& can,
                                       std::uint32_t scores);
 
-// Of f16, by matrices of subgroups. What follows the second product is `end`'s.
+// Of f16 by matrices of subgroups, and of f32. What follows the second product is `end`'s.
 MadeList make_attention(const Work& work, const Attention& attention, const Finish& end);
+MadeList make_tiled_attention(const Work& work, const Attention& attention, const Finish& end);  // of f32 alone
 
 }  // namespace tosaic::shaders

@@ -4,7 +4,7 @@
 
 #include "shaders/attention.h"
 #include "shaders/attention_factor.h"
-#include "shaders/elements.h"
+#include "shaders/attention_group.h"
 #include "shaders/functions.h"
 #include "shaders/tile_accumulators.h"
 
@@ -15,7 +15,6 @@ using spirv::MatrixUse;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t unit = 8;  // of f16 in a vector
-constexpr std::int64_t fewest_queries = 16;
 
 // A group has `rows` queries, and at each step as many keys; subgroups have 16 rows, of which `across` share the
 // columns.
@@ -55,23 +54,22 @@ static_assert(std::ranges::all_of(tiles, fits) && fits(of_few));
 
 class Online {
  public:
-  // Scores from element `first` on, of a tile's rows as many as there are.
-  struct Scores {
-    Value first, rows, keys;
-  };
-  Online(Kernel& s, const AttentionTile& tile, const Attention& attention, const Scores& all)
-      : s_(s), tile_(tile), attention_(attention), all_(all), memory_(s.shared(Kind::integer, tile.shared())) {
+  Online(Kernel& s, const AttentionTile& tile, const Attention& attention, const QueriesOfGroup& queries)
+      : s_(s),
+        tile_(tile),
+        rows_may_be_empty_(attention.rows_may_be_empty),
+        queries_of_group_(queries),
+        scores_(s, attention, queries, AttentionScores::bits_of_e),
+        memory_(s.shared(Kind::integer, tile.shared())) {
     const Value subgroup = s.subgroup();
     row_ = subgroup / s.integer(tile.across);
     column_ = subgroup % s.integer(tile.across);
     line_ = s.local() / s.integer(tile.lanes());
     lane_ = s.local() % s.integer(tile.lanes());
-    const double factor = attention.factor * (attention.before_softmax ? 1 : bits_of_e);
-    if (factor != 1) factor_ = s.real_param(factor);
   }
 
-  void read_queries(AttentionFactor& queries, Value first, Value all) {
-    queries.fetch(tile_.rows, first, all);
+  void read_queries(AttentionFactor& queries) {
+    queries.fetch(tile_.rows, queries_of_group_.first, queries_of_group_.all);
     queries.share(memory_, tile_.rows, tile_.keys_at());
     s_.barrier();
     const Value begin = row_ * (matrix_side * tile_.factor_pitch()) + std::int64_t{tile_.keys_at()};
@@ -85,18 +83,18 @@ class Online {
     most_ = s_.variable(s_.real(-infinity));
     sum_ = s_.variable(s_.real(0));
     for (std::uint32_t c = 0; c < own_columns(); ++c) weighted_.push_back(s_.zero_matrix());
-    keys.fetch(tile_.keys, s_.integer(0), all_.keys);
+    keys.fetch(tile_.keys, s_.integer(0), queries_of_group_.keys);
     s_.loop(s_.integer(0), blocks, s_.integer(1), [&](Value block) {
       const Value first = block * tile_.keys, next = block + 1;
       keys.share(memory_, tile_.keys, tile_.keys_at());
       s_.barrier();
-      values.fetch(tile_.keys, first, all_.keys);
+      values.fetch(tile_.keys, first, queries_of_group_.keys);
       make_scores();
       s_.barrier();
       values.share(memory_, tile_.keys, tile_.values_at());
       const std::vector<Value> scores = finished_scores(first);
       share_number(largest_of(scores));
-      s_.when(next < blocks, [&] { keys.fetch(tile_.keys, first + tile_.keys, all_.keys); });
+      s_.when(next < blocks, [&] { keys.fetch(tile_.keys, first + tile_.keys, queries_of_group_.keys); });
       make_weights(scores);
       s_.barrier();
       weigh_values();
@@ -106,7 +104,7 @@ class Online {
   TileAccumulators results() {
     share_number(sum_->get());
     Value sum = all_of_row([](Value a, Value b) { return a + b; });
-    if (attention_.rows_may_be_empty) sum = s_.select(sum < s_.real(1), s_.real(1), sum);
+    if (rows_may_be_empty_) sum = s_.select(sum < s_.real(1), s_.real(1), sum);
     share_factor(reciprocal(sum));
     s_.barrier();
     const Matrix parts = row_factors();
@@ -119,8 +117,6 @@ class Online {
   }
 
  private:
-  static constexpr double bits_of_e = 1.4426950408889634;  // scores are in bits: e^x = 2^(x * bits_of_e)
-
   std::uint32_t own_columns() const { return tile_.width / tile_.across / matrix_side; }
   std::uint32_t own_eights() const { return tile_.keys / 8 / tile_.lanes(); }
   Value own_eight(std::uint32_t i) { return lane_ + std::int64_t{i * tile_.lanes()}; }
@@ -169,35 +165,22 @@ class Online {
       }
     s_.repeat(static_cast<int>(list.size()), [&](int n) {
       Value& score = list[static_cast<std::size_t>(n)];
-      const Value key = first + own_eight(static_cast<std::uint32_t>(n) / unit) * unit + n % unit,
-                  exists = key < all_.keys;
-      if (factor_) score = score * *factor_;
-      if (attention_.before_softmax) {
-        const Value at = s_.select(exists & (line_ < all_.rows), all_.first + line_ * all_.keys + key, s_.integer(0));
-        Known known{{attention_.score, score}};
-        if (attention_.least != no_value)  // NaN, too, stays what it is
-          known.emplace(attention_.least, s_.select(is_nan(score), score, s_.real(-infinity)));
-        score = evaluate(s_, *attention_.before_softmax, at, known) * s_.real(bits_of_e);
-      }
-      score = s_.select(exists, score, s_.real(-infinity));
+      score = scores_.finished(score, line_, first + own_eight(static_cast<std::uint32_t>(n) / unit) * unit + n % unit);
     });
     return list;
   }
 
-  // NaN may be passed over: its weight is NaN all the same, and so is all that the row makes.
-  static Value larger_of(Value a, Value b) { return a.shader->select(a > b, a, b); }
   static Value largest_of(std::vector<Value> list) {
     for (; list.size() > 1; list.resize(list.size() / 2))
-      for (std::size_t i = 0; i < list.size() / 2; ++i) list[i] = larger_of(list[i], list[list.size() / 2 + i]);
+      for (std::size_t i = 0; i < list.size() / 2; ++i) list[i] = larger_score(list[i], list[list.size() / 2 + i]);
     return list[0];
   }
 
   // In place of scores. What was summed before is to be multiplied by the row's factor.
   void make_weights(const std::vector<Value>& scores) {
-    const Value before = most_->get(), now = larger_of(before, all_of_row(larger_of));
+    const Value before = most_->get(), now = larger_score(before, all_of_row(larger_score));
     most_->set(now);
-    // Rows that have seen nothing but -inf have no weights; in the end these become NaN, as softmax makes them.
-    const Value base = s_.select(now == s_.real(-infinity), s_.real(0), now);
+    const Value base = base_of_scores(now);
     const Value rescale = s_.call(Function::exp2, {before - base});
     std::vector<Value> weights;
     for (const Value& score : scores) weights.push_back(s_.call(Function::exp2, {score - base}));
@@ -241,12 +224,12 @@ class Online {
 
   Kernel& s_;
   const AttentionTile tile_;
-  const Attention& attention_;
-  const Scores all_;
+  const bool rows_may_be_empty_;
+  const QueriesOfGroup& queries_of_group_;
+  const AttentionScores scores_;  // in bits
   Shared memory_;
   Value row_, column_;  // of a subgroup
   Value line_, lane_;   // of an invocation, among rows
-  std::optional<Value> factor_;
   std::vector<Matrix> queries_;
   std::optional<Variable> most_, sum_;  // of the row: the largest score, and this invocation's part of the weights
   std::vector<MatrixVariable> weighted_;
@@ -254,47 +237,36 @@ class Online {
 
 }  // namespace
 
-MadeList make_attention(const Work& work, const Attention& attention, const Finish& end) {
-  const Graph& graph = work.graph;
-  const Node &scores = graph.nodes[attention.scores], &values = graph.nodes[attention.values];
-  const Shape &score = graph[scores.outputs[0]].type.shape, &out = graph[values.outputs[0]].type.shape;
-  const std::int64_t batches = score.size(0), rows = score.size(1), keys = score.size(2),
-                     deep = graph[scores.inputs[0]].type.shape.size(2), columns = out.size(2);
-  const AttentionTile* tile =
-      std::ranges::find_if(tiles, [&](const AttentionTile& t) { return t.width >= std::max(deep, columns); });
-  if (tile != std::end(tiles) && tile->width == of_few.width && keys > tile->keys &&
-      batches * ((rows + of_few.rows - 1) / of_few.rows) <= few)
+// Of f16 alone.
+static MadeList make_attention_of_matrices(const Work& work, const Attention& attention, const Finish& end) {
+  const AttentionSizes sizes = sizes_of(work.graph, attention);
+  const AttentionTile* tile = std::ranges::find_if(
+      tiles, [&](const AttentionTile& t) { return t.width >= std::max(sizes.deep, sizes.columns); });
+  if (!packs_f16(work) || tile == std::end(tiles)) return std::nullopt;
+  if (tile->width == of_few.width && sizes.keys > tile->keys && QueriesOfGroup::groups(sizes, of_few.rows) <= few)
     tile = &of_few;
-  const auto is_half = [&](ValueId v) { return graph[v].type.dtype == DType::f16; };
-  if (!packs_f16(work) || tile == std::end(tiles) || deep % unit != 0 || columns % unit != 0 || rows < fewest_queries ||
-      !is_half(scores.inputs[0]) || !is_half(scores.inputs[1]) || !is_half(values.inputs[1]))
-    return std::nullopt;
-  const StridedMatrices q = find_strided_operand(work, scores.inputs[0], unit, false, true),
-                        k = find_strided_operand(work, scores.inputs[1], unit, true, true),
-                        v = find_strided_operand(work, values.inputs[1], unit, false);
-  if (!k.is_by_columns()) return std::nullopt;
+  const auto operands = find_operands(work, attention, DType::f16, unit);
+  if (!operands) return std::nullopt;
+  const auto& [q, k, v] = *operands;
   Attention scaled = attention;
   scaled.factor = q.factor * k.factor;
 
-  const std::int64_t down = (rows + tile->rows - 1) / tile->rows;
-  Kernel s(work, "attention", Groups{batches * down, tile->invocations()});
-  const Value tiles_down = s.param(down), number = s.group() / tiles_down, exists = number < s.param(batches);
-  // There may be more groups than tiles: those have no rows.
-  const Value batch = s.select(exists, number, s.integer(0)), own_rows = s.select(exists, s.param(rows), s.integer(0));
-  const Value first_row = s.group() % tiles_down * tile->rows, all_keys = s.param(keys);
+  Kernel s(work, "attention", Groups{QueriesOfGroup::groups(sizes, tile->rows), tile->invocations()});
+  const QueriesOfGroup group(s, sizes, tile->rows);
   const AttentionFactor::Lines lines{tile->width / 8, tile->factor_pitch(), tile->invocations()};
-  AttentionFactor queries(s, q, batch, q.rows, deep, Fetched::As::f16, lines),
-      key_rows(s, k, batch, k.columns, deep, Fetched::As::f16, lines),
-      value_rows(s, v, batch, v.rows, columns, Fetched::As::f16, lines);
-  Online online(s, *tile, scaled, {(batch * s.param(rows) + first_row) * all_keys, own_rows - first_row, all_keys});
-  online.read_queries(queries, first_row, own_rows);
-  online.go_over(key_rows, value_rows, s.param((keys + tile->keys - 1) / tile->keys));
-  const Finish::Strides apart = end.strides().value_or(Finish::Strides{end.output(), {rows * columns}, columns});
-  const bool by_quads = is_multiple(apart.rows, 4) && apart.batches.are_multiples(4);
-  const Sink sink(s, end, nullptr, by_quads, s.integer(0), own_rows, s.param(columns), apart.batches.begin(s, batch),
-                  s.param(apart.rows));
-  sink.take(online.results(), first_row);
+  AttentionFactor queries(s, q, group.batch, q.rows, sizes.deep, Fetched::As::f16, lines),
+      key_rows(s, k, group.batch, k.columns, sizes.deep, Fetched::As::f16, lines),
+      value_rows(s, v, group.batch, v.rows, sizes.columns, Fetched::As::f16, lines);
+  Online online(s, *tile, scaled, group);
+  online.read_queries(queries);
+  online.go_over(key_rows, value_rows, s.param((sizes.keys + tile->keys - 1) / tile->keys));
+  group.store(end, online.results());
   return one(s);
+}
+
+MadeList make_attention(const Work& work, const Attention& attention, const Finish& end) {
+  MadeList made = make_attention_of_matrices(work, attention, end);
+  return made ? std::move(made) : make_tiled_attention(work, attention, end);
 }
 
 }  // namespace tosaic::shaders

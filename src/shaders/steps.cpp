@@ -51,7 +51,7 @@ class Planning {
                        graph_.nodes[n].loc);
     for (std::uint32_t n = 0; n < count; ++n)
       if (is_view(graph_.nodes[n])) take_view(n);
-    for (std::uint32_t n = 0; n < count && packs_f16(work_); ++n) take_attention(n);
+    for (std::uint32_t n = 0; n < count && shares_memory(work_.tier); ++n) take_attention(n);
     for (std::uint32_t n = 0; n < count && tiers_of_int8_matrices.has(work_.tier); ++n) take_integer_attention(n);
     for (std::uint32_t n = 0; n < count; ++n)
       if (multiplies_int8(graph_, graph_.nodes[n])) take_row_quantisation(n);

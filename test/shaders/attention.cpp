@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What GPUs do in few dispatches: rows that are reduced and read again, matrices that are read where they were before
 // they were moved and written where they are moved to, epilogues after RESHAPE and those that come together again.
-#include "shaders/heads.h"
+#include "shaders/attention_cases.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {
@@ -61,15 +61,45 @@ TEST_F(Attention, RowsOfWhichMoreIsSeen) {
 TEST_F(Attention, HeadsAreNotMoved) {
   Net net(7);
   net.output(attended(net, {20, 3, 8}));
-  EXPECT_EQ(dispatches(net), 5u);  // floor, scores, softmax, what is seen, sigmoid
+  EXPECT_EQ(dispatches(net), 3u);  // floor, attention, sigmoid
   expect_on_device(net, {2e-5, 2e-5});
   Net single(8);
   single.output(attended(single, {40, 1, 16}));
-  EXPECT_EQ(dispatches(single), 5u);
+  EXPECT_EQ(dispatches(single), 3u);
   expect_on_device(single, {2e-5, 2e-5});
   Net narrow(8);
   narrow.output(attended(narrow, {17, 2, 5}));  // no whole vectors: moved as the graph says
   expect_on_device(narrow, {2e-5, 2e-5});
+}
+
+TEST_F(Attention, WhereOneDispatchHasNoRoom) {
+  for (const Heads& heads : {Heads{15, 3, 8}, Heads{40, 1, 68}, Heads{18, 2, 6}}) {
+    Net net(7);
+    net.output(attended(net, heads));
+    EXPECT_GE(dispatches(net), 5u);  // floor, scores, softmax, what is seen, sigmoid
+    expect_on_device(net, {2e-5, 2e-5});
+  }
+}
+
+TEST_F(Attention, OfFloatsIsOneDispatch) {
+  for (const Heads& heads : attention_cases()) {
+    if (heads.width > 64) continue;
+    SCOPED_TRACE(std::to_string(heads.places) + " places, width " + std::to_string(heads.width));
+    Net net(11);
+    net.output(attended(net, heads));
+    EXPECT_EQ(dispatches(net), 3u);  // floor, attention, the end
+    expect_on_device(net, {1e-5, 1e-5});
+  }
+}
+
+// As softmax makes it: scores of a size whose exponentials would be infinite, and rows with NaN or nothing but -inf.
+TEST_F(Attention, OfScoresOfEverySize) {
+  Heads heads{70, 2, 32, 40, 1};
+  heads.mask = [](Net& net, ValueId scores) { return masked(net, scores, 20); };
+  Net net(14);
+  net.output(attended(net, heads));
+  EXPECT_EQ(dispatches(net), 3u);
+  expect_on_device(net, {1e-5, 1e-5});
 }
 
 // What a product stores where a data layout operator takes it is read there by all that follows, although they could
