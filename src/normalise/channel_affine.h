@@ -20,9 +20,9 @@ bool is_batch_norm(Operator op);
 // Of its result; nothing: a constant of it is computed or missing.
 std::optional<ChannelAffine> channel_affine(const Graph& graph, const Node& norm);
 
-// Of a product, sum or difference of x, which has its channels along `dim`, and constants that do not differ along other
-// dims: frozen batch norms, layer scales, biases of their own. Nothing: it is none, or a mask, or its gains are so large
-// or small that weights times them would be. Derived from its TOSA lowering.
+// Of a product, sum or difference of x, which has its channels along `dim`, and constants that do not differ along
+// other dims: frozen batch norms, layer scales, biases of their own. Nothing: it is none, or a mask, or its gains are
+// so large or small that weights times them would be. Derived from its TOSA lowering.
 std::optional<ChannelAffine> written_affine(const Graph& graph, const Node& call, ValueId x, int dim,
                                             std::size_t channels);
 
