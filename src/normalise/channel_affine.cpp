@@ -54,7 +54,7 @@ class After {
     if (what == op::reduce_max || what == op::reduce_min) return only_if(axis() != of_.dim && rises());
     if (what == op::reduce_sum && axis() != of_.dim) return offset_times(static_cast<double>(shape().size(axis())));
     if (what == op::mul)
-      if (const auto factor = number(1)) return offset_times(*factor);
+      if (const auto factor = number(1)) return offset_times(as_mean(*factor));
     return {};
   }
 
@@ -65,6 +65,11 @@ class After {
   int axis() const { return static_cast<int>(node_.attrs.get<std::int64_t>("axis")); }
   bool rises() const {
     return std::ranges::all_of(of_.gain, [](double g) { return g > 0; });
+  }
+  // 1 / n of a mean, which f32 has but nearly: the offset is then the same for means over any n.
+  static double as_mean(double factor) {
+    const double n = std::round(1 / factor);
+    return std::fabs(factor * n - 1) < 0x1p-22 ? 1 / n : factor;
   }
   Found only_if(bool possible) const { return possible ? Found(of_) : Found(); }
   std::span<const std::int64_t> integers(std::size_t i) const {

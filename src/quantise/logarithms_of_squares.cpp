@@ -32,8 +32,8 @@ constexpr double least = 1e-30;  // log 0 is no number
 
 class OfSquares {
  public:
-  explicit OfSquares(Graph& graph)
-      : graph_(graph), before_(graph.nodes), made_by_(producers(graph)), out_(graph), b_(graph) {}
+  OfSquares(Graph& graph, const QuantiseOptions& options)
+      : graph_(graph), options_(options), before_(graph.nodes), made_by_(producers(graph)), out_(graph), b_(graph) {}
 
   void run() {
     for (Node& node : out_.nodes())
@@ -154,6 +154,11 @@ class OfSquares {
   Found of_elements(const Node& node, double floor) {
     const auto* dims = std::get_if<std::vector<std::int64_t>>(node.attrs.find("dim"));
     if (!dims || dims->empty()) return {};
+    const int rank = graph_[node.inputs[0]].type.rank();
+    const auto varies = [&](std::int64_t d) {
+      return !size_stays(options_, graph_, node.inputs[0], static_cast<int>(d < 0 ? d + rank : d));
+    };
+    if (std::ranges::any_of(*dims, varies)) return {};
     const double count = static_cast<double>(graph_[node.inputs[0]].type.shape.elements()) /
                          static_cast<double>(graph_[node.outputs[0]].type.shape.elements());
     const Found log = log_of(node.inputs[0], floor * unseen / count);
@@ -182,6 +187,7 @@ class OfSquares {
   double factor(const Node& node) const { return scalar_among(node).value_or(0); }
 
   Graph& graph_;
+  const QuantiseOptions& options_;
   const std::vector<Node> before_;
   const std::vector<std::int32_t> made_by_;
   Rewriter out_;
@@ -195,7 +201,7 @@ class OfSquares {
 
 void logarithms_of_squares(Graph& graph, const QuantiseOptions& options) {
   // Of 8 bits, what is so much quieter has none either.
-  if (options.scheme == Scheme::int16x8) OfSquares(graph).run();
+  if (options.scheme == Scheme::int16x8) OfSquares(graph, options).run();
 }
 
 }  // namespace tosaic

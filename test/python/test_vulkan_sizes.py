@@ -338,3 +338,28 @@ def test_explain_says_what_compile_says():
     told = [str(m) for m in explained.summary.messages if "compile refuses the program" in str(m)]
     assert len(told) == 1 and "all has to run on the device" in told[0] and "--sizes NAME=SIZE" in told[0]
     assert str(refused.value).splitlines()[0].split("]: ")[1] in told[0]
+
+
+class NormBeforeMean(nn.Module):
+    """The layer after the mean takes the norm, whose offset is the same at any size."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.head = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.Linear(8, 5)
+        with torch.no_grad():
+            self.norm.running_mean.normal_()
+            self.norm.running_var.uniform_(0.3, 3)
+            self.norm.bias.normal_()
+
+    def forward(self, x):
+        return self.head(self.norm(self.conv(x).relu()).mean((2, 3)))
+
+
+def test_a_norm_that_a_layer_after_a_mean_takes():
+    torch.manual_seed(0)
+    module = NormBeforeMean().eval()
+    program = torch.export.export(module, (image(64, 97),), dynamic_shapes=(any_size(),))
+    session = tosaic.compile(program, target="vulkan").session()
+    for size in ((64, 97), (33, 40), (96, 64)):
+        x = image(*size)
+        torch.testing.assert_close(session.run(x), module(x), rtol=1e-4, atol=1e-5)
