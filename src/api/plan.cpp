@@ -92,7 +92,8 @@ Result<std::vector<std::pair<std::string, OwnedTensor>>> equalized_parameters(co
                                                                               const Callbacks& callbacks,
                                                                               const SampleSource& samples) {
   return guarded(program.name(), [&]() -> Result<std::vector<std::pair<std::string, OwnedTensor>>> {
-    TOSAIC_TRY(const CompileOptions how, integer_options(target, options));
+    TOSAIC_TRY(CompileOptions how, integer_options(target, options));
+    how.fold_as_pytorch = true;
     TOSAIC_TRY(const Method* const method, only_method(program.impl().exported));
     TOSAIC_TRY(const CompileCallbacks calls, callbacks_of(program, callbacks, samples));
     TOSAIC_TRY(const auto changed, equalised_parameters({*method, how, calls, samples_given(*method, calls)}));
