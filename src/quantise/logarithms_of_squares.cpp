@@ -29,6 +29,8 @@ using Found = std::optional<Val>;
 // What is so many times smaller than the sum that it is part of does not show.
 constexpr double unseen = 0x1p-14;
 constexpr double least = 1e-30;  // log 0 is no number
+// Sums of unlike multiples of one value, again and again, would ask for it with ever more floors.
+constexpr std::size_t most_asked = 4096;
 
 class OfSquares {
  public:
@@ -60,7 +62,7 @@ class OfSquares {
   // The logarithm of v, which is no less than 0; where v is less than `floor`, of any number up to that. Nothing: v is
   // not known to be that.
   Found log_of(ValueId v, double floor) {
-    if (v == no_value || made_by_[v] < 0 || graph_[v].type.dtype != DType::f32) return {};
+    if (v == no_value || made_by_[v] < 0 || graph_[v].type.dtype != DType::f32 || known_.size() > most_asked) return {};
     const auto [known, fresh] = known_.try_emplace({v, floor});
     if (fresh) {
       const bool before = std::exchange(squares_, false);
