@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/marks.h"
 #include "ops/computed.h"
 #include "ops/fine_table.h"
 #include "ops/rules/quantisation_rule.h"
@@ -40,6 +41,22 @@ double error_next_to_zero(const Graph& graph, const Node& node, double step, dou
   return error;
 }
 
+bool may_be_fine(const Node& node) {
+  return find_aten(node.op).rule->tabulates && node.outputs.size() == 1 && node.outputs[0] != no_value &&
+         !node.inputs.empty() && node.inputs[0] != no_value;
+}
+
+// `counted`: of x's elements; null: nobody did.
+bool loses_next_to_zero(const Graph& graph, const Node& node, const Range& range, const Range& result,
+                        const Histogram* counted) {
+  const double step = std::max(std::fabs(range.lowest), std::fabs(range.highest)) / 32767;
+  const double width = result.highest - result.lowest;
+  if (!(step > 0) || !(width > 0)) return false;
+  double error = error_next_to_zero(graph, node, step, 1, result, counted);
+  if (range.lowest < 0) error += error_next_to_zero(graph, node, step, -1, result, counted);
+  return error > width * tolerable * width * tolerable;
+}
+
 }  // namespace
 
 std::vector<std::size_t> fine_tables(const Graph& graph, const std::map<ValueId, Range>& ranges,
@@ -47,23 +64,32 @@ std::vector<std::size_t> fine_tables(const Graph& graph, const std::map<ValueId,
   std::vector<std::size_t> found;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    if (plan.floating(n) || !find_aten(node.op).rule->tabulates || node.outputs.size() != 1 || node.inputs.empty())
-      continue;
+    if (plan.floating(n) || !may_be_fine(node)) continue;
     const ValueId x = node.inputs[0], y = node.outputs[0];
-    if (x == no_value || y == no_value || !plan.quantised[x] || !plan.quantised[y] || !plan.wide[x]) continue;
+    if (!plan.quantised[x] || !plan.quantised[y] || !plan.wide[x]) continue;
     const auto range = ranges.find(plan.group[x]), result = ranges.find(plan.group[y]);
     const auto histogram = histograms.find(plan.group[x]);
     if (range == ranges.end() || result == ranges.end() || (histogram == histograms.end() && !histograms.empty()))
       continue;
-    const Histogram* const counted = histogram == histograms.end() ? nullptr : &histogram->second;
-    const double step = std::max(std::fabs(range->second.lowest), std::fabs(range->second.highest)) / 32767;
-    const double width = result->second.highest - result->second.lowest;
-    if (!(step > 0) || !(width > 0)) continue;
-    double error = error_next_to_zero(graph, node, step, 1, result->second, counted);
-    if (range->second.lowest < 0) error += error_next_to_zero(graph, node, step, -1, result->second, counted);
-    if (error > width * tolerable * width * tolerable) found.push_back(n);
+    if (loses_next_to_zero(graph, node, range->second, result->second,
+                           histogram == histograms.end() ? nullptr : &histogram->second))
+      found.push_back(n);
   }
   return found;
+}
+
+void mark_fine_tables(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    if (!may_be_fine(node)) continue;
+    const TensorType &x = graph[node.inputs[0]].type, &y = graph[node.outputs[0]].type;
+    if (x.dtype != DType::i16 || !x.quantised() || !y.quantised() || !x.scales->per_tensor() || !y.scales->per_tensor())
+      continue;
+    const auto range_of_type = [](const TensorType& type) {
+      const tosa::Bounds ends = reals_of(type);
+      return Range{ends.lowest, ends.highest};
+    };
+    if (loses_next_to_zero(graph, node, range_of_type(x), range_of_type(y), nullptr)) set_mark(node, mark::fine, true);
+  }
 }
 
 }  // namespace tosaic

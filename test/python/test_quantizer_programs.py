@@ -9,16 +9,18 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from steps import assert_within
 
 import tosaic
-from tosaic.executorch import TOSAPartitioner, TOSAQuantizer, TosaCompileSpec, get_symmetric_quantization_config
+from tosaic.executorch import (TOSAPartitioner, TOSAQuantizer, TosaCompileSpec, get_symmetric_a16w8_quantization_config,
+                               get_symmetric_quantization_config)
 
 pytestmark = pytest.mark.by_turns(2)
 
 SPEC = TosaCompileSpec("TOSA-1.0+INT")
 
 
-def quantised(module, inputs, samples=()):
+def quantised(module, inputs, samples=(), spec=SPEC, config=None):
     program = torch.export.export(module.eval(), inputs)
-    prepared = prepare_pt2e(program.module(), TOSAQuantizer(SPEC).set_global(get_symmetric_quantization_config()))
+    config = config or get_symmetric_quantization_config()
+    prepared = prepare_pt2e(program.module(), TOSAQuantizer(spec).set_global(config))
     for sample in samples or [inputs]:
         prepared(*[x.clone() if isinstance(x, torch.Tensor) else x for x in sample])
     return torch.export.export(convert_pt2e(prepared), inputs)
@@ -230,3 +232,23 @@ def test_what_is_folded_elsewhere_is_quantised():
     artifact = tosaic.compile(quantised(module, samples[0], samples), target="tosa-int")
     assert artifact.summary.delegates == 1 and "batch_norm" not in str(artifact.summary)
     assert decibels(module(*samples[1]), artifact.run(*samples[1])) > 30
+
+
+class Energies(nn.Module):
+    """Logarithms of numbers next to 0, where a table of 16 bits has too few knots."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(16, 32), nn.Linear(32, 10)
+
+    def forward(self, x):
+        y = self.first(x)
+        return self.last(torch.log(y * y + 1e-6))
+
+
+def test_functions_of_16_bits_are_what_pt2e_computes():
+    torch.manual_seed(0)
+    samples = [(torch.randn(8, 16),) for _ in range(16)]
+    program = quantised(Energies(), samples[0], samples, TosaCompileSpec("TOSA-1.0+INT+int16"),
+                        get_symmetric_a16w8_quantization_config())
+    assert decibels(program.module()(*samples[3]), tosaic.compile(program, target="tosa-int").run(*samples[3])) > 45
