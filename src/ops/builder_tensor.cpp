@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/tosa_operators.h"
+#include "ops/bias_room.h"
 #include "ops/builder.h"
 #include "ops/definitions/rest.h"
 #include "ops/half_precision.h"
@@ -46,21 +47,13 @@ std::optional<Val> bias_in_steps(Builder& b, std::optional<Val> bias, const Tens
   return b.constant({DType::f32, bias->shape(), {}}, constant_bytes(DType::f32, reals));
 }
 
-// A bias beyond what the accumulator holds in addition to the products: the scales of such channels grow, and their
-// weights' quantised values shrink. What that costs them lies below the steps of a result that holds the bias.
+// A bias beyond what the accumulator holds in addition to the products.
 Val with_room_for(Builder& b, const Val& bias, Val weight, const TensorType& x, std::int64_t channels) {
   if (!x.quantised() || !weight.type().quantised() || bias.type().quantised() || !bias.is_constant()) return weight;
-  const double most = x.dtype == DType::i16 ? std::exp2(38) : std::exp2(30);  // NPUs accumulate in 40 bits
-  TensorType type = weight.type();
-  Scales& s = *type.scales;
-  std::vector<double> growth(s.scale.size(), 1);
-  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
-    const std::size_t k = s.scale.size() == 1 ? 0 : c;
-    const double real = std::fabs(
-        element_as_double(bias.dtype(), b.graph()[bias.id()].constant.data(), bias.shape().elements() == 1 ? 0 : c));
-    const double times = real / (x.scales->scale[0] * s.scale[k] * most);
-    if (times > 1 && std::isfinite(times)) growth[k] = std::max(growth[k], std::exp2(std::ceil(std::log2(times))));
-  }
+  const TensorType type = weight.type();
+  const Scales& s = *type.scales;
+  const std::vector<double> growth =
+      growth_for_biases({bias.type(), b.graph()[bias.id()].constant}, x.scales->scale[0], x.dtype, s);
   if (std::all_of(growth.begin(), growth.end(), [](double g) { return g == 1; })) return weight;
   if (!weight.is_constant())
     b.refuse("quantise.bias-range", "the bias does not fit an accumulator whose scale is that of two computed tensors");
@@ -71,19 +64,8 @@ Val with_room_for(Builder& b, const Val& bias, Val weight, const TensorType& x, 
     if (dims != channels) dims *= type.shape.size(++last);
     for (int i = last + 1; i < type.rank(); ++i) inner *= type.shape.size(i);
   }
-  const Bytes& before = b.graph()[weight.id()].constant;
-  std::vector<std::byte> values(before.data(), before.data() + before.size());
-  const auto count = static_cast<std::size_t>(type.shape.elements()), run = static_cast<std::size_t>(inner);
-  for (std::size_t first = 0; first < count; first += run) {
-    const double by = growth[first / run % growth.size()];
-    if (by == 1) continue;
-    for (std::size_t i = first; i < first + run; ++i) {
-      const double value = element_as_double(type.dtype, before.data(), i);
-      store_integer(type.dtype, values.data(), i, static_cast<std::int64_t>(std::nearbyint(value / by)));
-    }
-  }
-  for (std::size_t k = 0; k < growth.size(); ++k) s.scale[k] *= growth[k];
-  return b.constant(type, Bytes::of(std::move(values)));
+  const Tensor grown = with_larger_steps({type, b.graph()[weight.id()].constant}, growth, inner);
+  return b.constant(grown.type, grown.data);
 }
 
 }  // namespace

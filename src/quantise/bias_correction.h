@@ -30,5 +30,8 @@ BiasShifts find_bias_shifts(const Graph& graph, const QuantisationPlan& plan, co
 void average_with(BiasShifts& mean, const BiasShifts& more, int n);
 // After give_weights, of the layers whose weights have become quantised values.
 void correct_biases(Graph& graph, const QuantisationPlan& plan, const BiasShifts& shifts);
+// Where a channel's weights are so small (training left it dead) that its accumulator has too few steps for its bias,
+// the weight's scale grows (ops/bias_room.h).
+void leave_biases_room(Graph& graph);
 
 }  // namespace tosaic
