@@ -19,7 +19,7 @@ class CompileOptions(TypedDict, total=False):
     equalization: bool | None
     rounding: Literal['auto', 'nearest', 'least-squares'] | None
     widen_steep: bool | None
-    weights: Literal['per-channel', 'per-tensor', 'int4', 'int8'] | None
+    weights: Literal['per-channel', 'per-tensor', 'int4', 'int8', 'int16'] | None
     group_size: int | None
     plan: str | PathLike[str] | None
     override: str | Sequence[str] | None

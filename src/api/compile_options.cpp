@@ -99,12 +99,14 @@ std::vector<GeneralOption> options_of_integers() {
       {{.name = "weights",
         .kind = Kind::text,
         .default_value = "per-channel",
-        .sentence = "scales of weights; int4: one per channel, in 4 bits; in a float program int8 and int4 quantise "
-                    "the weights of linear layers and embeddings",
-        .allowed = {"per-channel", "per-tensor", "int4", "int8"}},
+        .sentence =
+            "scales of weights; int4: one per channel, in 4 bits; int16: with int16x8, 16 bits by two layers in "
+            "place of one; in a float program int8 and int4 quantise the weights of linear layers and embeddings",
+        .allowed = {"per-channel", "per-tensor", "int4", "int8", "int16"}},
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.per_channel = from.text(name) != "per-tensor";
          to.quantise.four_bits = from.text(name) == "int4";
+         to.quantise.sixteen_bits = from.text(name) == "int16";
          to.weight_quantisation.bits = from.text(name) == "int4"                                     ? 4
                                        : from.text(name) == "int8" || to.weight_quantisation.dynamic ? 8
                                                                                                      : 0;
@@ -290,6 +292,9 @@ Status take_scheme(CompileOptions& to) {
 
 // Integer programs have quantised weights in their own way.
 Status settle_weights(CompileOptions& to) {
+  if (to.quantise.sixteen_bits && !(to.in_integers() && to.quantise.scheme == Scheme::int16x8))
+    return error("option.weights", "weights of 16 bits go with activations of 16")
+        .hint("add --quantize int16x8, or leave out --weights int16");
   if (to.in_integers() && to.weight_quantisation.dynamic)
     return error("option.dynamic",
                  fmt::format("{} takes integers with fixed scales: nothing is left for dynamic quantisation",

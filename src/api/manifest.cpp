@@ -84,9 +84,10 @@ std::string manifest(const Artifact::Impl& artifact, bool with_nodes) {
       : options.quantise.scheme == Scheme::int16x8 ? "int16x8"
                                                    : "int8",
       options.quantise.observer == Observer::minmax ? "minmax" : "histogram",
-      options.quantise.four_bits     ? "int4"
-      : options.quantise.per_channel ? "per-channel"
-                                     : "per-tensor",
+      options.quantise.four_bits      ? "int4"
+      : options.quantise.sixteen_bits ? "int16"
+      : options.quantise.per_channel  ? "per-channel"
+                                      : "per-tensor",
       options.quantised_io ? "quantised" : "as-written", summary.samples);
   out += fmt::format("  \"program\": {{\"bytes\": {}, \"xxh3\": \"{}\"}},\n", compiled.program.size(),
                      hash_text(compiled.program));

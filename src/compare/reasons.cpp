@@ -79,8 +79,14 @@ std::optional<LossReason> weights(const LossEvidence& found) {
     for (ValueId w : found.quantised->nodes[n].inputs)
       if (w != no_value && (*found.quantised)[w].is_constant() && (*found.quantised)[w].type.quantised())
         four_bits |= (*found.quantised)[w].type.scales->highest == 7;
+  const bool of_16_bits = std::ranges::any_of(found.layer->calls, [&](std::size_t n) {
+    const ValueId x = found.quantised->nodes[n].inputs[0];
+    return x != no_value && (*found.quantised)[x].type.dtype == DType::i16;
+  });
   return LossReason{"weights", fmt::format("its weights in {} bits lose as much alone", four_bits ? 4 : 8),
-                    four_bits ? "--weights per-channel" : override_option(found, false)};
+                    four_bits                      ? "--weights per-channel"
+                    : of_16_bits && is_wide(found) ? "--weights int16"
+                                                   : override_option(found, false)};
 }
 
 }  // namespace

@@ -167,6 +167,7 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   QuantiseOptions as_known = options;
   as_known.varying = known.varying;
   average_with_ranges(graph, inner, as_known);
+  weights_in_two(graph, inner, as_known);
   hold_sums_of_shares(graph, inner, certain, as_known);
   ScaledRows scaled;
   write_norms_as(known.rounds, graph, inner, certain, scaled, options);

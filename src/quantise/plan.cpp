@@ -348,6 +348,7 @@ Result<Expanded> expanded(Graph graph, const QuantiseOptions& options) {
   Expanded program{std::move(graph), {}};
   TOSAIC_CHECK(expand_calls(program.graph, program.inner, program.bounds, options));
   average_with_ranges(program.graph, program.inner, options);
+  weights_in_two(program.graph, program.inner, options);
   hold_sums_of_shares(program.graph, program.inner, program.certain, options);
   linear_forms(program.graph, program.inner, options);
   return program;

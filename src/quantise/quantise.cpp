@@ -311,6 +311,7 @@ Result<Calibration> calibrate(Graph program, const std::vector<std::vector<Tenso
   const Rewrites& rewrite = options.rewrite;
   CertainRanges certain;
   rewrite("average_with_ranges", graph, average_with_ranges, inner, options);
+  rewrite("weights_in_two", graph, weights_in_two, inner, options);
   rewrite("hold_sums_of_shares", graph, hold_sums_of_shares, inner, certain, options);
   KnownInside known{std::move(bounds), std::move(certain)};
   TOSAIC_TRY(Calibrated found, (options.norms_as ? calibrated_by_known_rows : calibrated_by_rows)(
@@ -348,6 +349,7 @@ Result<Graph> quantised(Calibration calibration) {
   rewrite("leave_unresolved_float", body, leave_unresolved_float, floating, sink);
   rewrite("give_weights", body, give_weights, found.plan, as_rounded(found.rounded));
   rewrite("correct_biases", body, correct_biases, found.plan, found.shifts);
+  leave_biases_room(body);
   rewrite("insert_width_changes", body, insert_width_changes, found.plan, found.narrow);
   rewrite("round_compared_scalars", body, [&compared = found.compared](Graph& graph) { compared.round(graph); });
   rewrite("drop_dead", body, drop_dead);

@@ -43,6 +43,7 @@ struct QuantiseOptions {
   bool shares_weights = false;
   bool four_bits =
       false;  // the model's own weights in quantised values from -7 to 7; else, and what composites bring, in 8
+  bool sixteen_bits = false;  // weights next to activations of 16 bits (quantise/weights_in_two.cpp)
   bool widen_steep = true;    // operands of functions that 8 bits do not resolve (quantise/steep_functions.h)
   bool wide_inside = true;    // inner tensors of composites (softmax, layer norm) in int16
   bool float_outputs = true;  // what only leaves the program may leave it as floats, computed outside the delegate

@@ -38,6 +38,8 @@ void floors_as_quotients(Graph& graph, const QuantiseOptions& options);
 void whole_numbers(Graph& graph, std::vector<char>& inner);
 // Centring and scaling along the last dim as linear maps, where it has one size; `inner` grows with the graph's values.
 void linear_forms(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options);
+// Layers as sums of two, whose weights have 16 bits together; `inner` grows with the graph's values.
+void weights_in_two(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options);
 // Functions that their operand's quantised values cannot follow become float again, with a warning. `floating[n]`: node
 // n is float already.
 void leave_unresolved_float(Graph& graph, const std::vector<char>& floating, const Sink& sink);

@@ -39,6 +39,7 @@ ErrorFamily option() {
               {"kv", "the target keeps no caches in int8 in a program of floats",
                "use tosa-fp or vulkan, or leave --kv out"},
               {"dynamic", "the target does not take dynamic quantisation", "choose a float target such as tosa-fp"},
+              {"weights", "weights of 16 bits go with activations of 16", "add --quantize int16x8"},
               {"layout", "no input can be taken in the layout that --input-layout names"},
               {"target", "the target does not take the option"},
               {"unknown", "there is no such option"},
