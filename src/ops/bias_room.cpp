@@ -19,8 +19,15 @@ std::vector<double> growth_for_biases(const Tensor& biases, double x_scale, DTyp
   return growth;
 }
 
-Tensor with_larger_steps(const Tensor& weight, const std::vector<double>& growth, std::int64_t run) {
+Tensor with_larger_steps(const Tensor& weight, const std::vector<double>& growth) {
   TensorType type = weight.type;
+  std::int64_t run = 1;  // elements of one channel next to each other
+  if (growth.size() > 1) {
+    int last = type.scales->axis;
+    for (std::int64_t channels = type.shape.size(last); channels < std::ssize(growth) && last + 1 < type.rank();)
+      channels *= type.shape.size(++last);
+    for (int d = last + 1; d < type.rank(); ++d) run *= type.shape.size(d);
+  }
   std::vector<std::byte> values(weight.data.data(), weight.data.data() + weight.data.size());
   const auto count = static_cast<std::size_t>(type.shape.elements()), side_by_side = static_cast<std::size_t>(run);
   for (std::size_t first = 0; first < count; first += side_by_side) {

@@ -11,7 +11,7 @@ namespace tosaic {
 // By how much the steps of a weight's channels have to grow for reals as biases; all 1: nothing does. `x`: the scale
 // and dtype of the activations. A weight of one scale has one factor.
 std::vector<double> growth_for_biases(const Tensor& biases, double x_scale, DType x, const Scales& weight);
-// `run`: elements of one channel side by side.
-Tensor with_larger_steps(const Tensor& weight, const std::vector<double>& growth, std::int64_t run);
+// The channels begin along the weight's axis; where they are more than that dim has, they lie along the next one, too.
+Tensor with_larger_steps(const Tensor& weight, const std::vector<double>& growth);
 
 }  // namespace tosaic

@@ -48,23 +48,14 @@ std::optional<Val> bias_in_steps(Builder& b, std::optional<Val> bias, const Tens
 }
 
 // A bias beyond what the accumulator holds in addition to the products.
-Val with_room_for(Builder& b, const Val& bias, Val weight, const TensorType& x, std::int64_t channels) {
+Val with_room_for(Builder& b, const Val& bias, Val weight, const TensorType& x) {
   if (!x.quantised() || !weight.type().quantised() || bias.type().quantised() || !bias.is_constant()) return weight;
-  const TensorType type = weight.type();
-  const Scales& s = *type.scales;
-  const std::vector<double> growth =
-      growth_for_biases({bias.type(), b.graph()[bias.id()].constant}, x.scales->scale[0], x.dtype, s);
+  const std::vector<double> growth = growth_for_biases({bias.type(), b.graph()[bias.id()].constant}, x.scales->scale[0],
+                                                       x.dtype, *weight.type().scales);
   if (std::all_of(growth.begin(), growth.end(), [](double g) { return g == 1; })) return weight;
   if (!weight.is_constant())
     b.refuse("quantise.bias-range", "the bias does not fit an accumulator whose scale is that of two computed tensors");
-  std::int64_t inner = 1;  // elements of one channel side by side; channels may lie along two dims
-  if (s.scale.size() > 1) {
-    std::int64_t dims = type.shape.size(s.axis);
-    int last = s.axis;
-    if (dims != channels) dims *= type.shape.size(++last);
-    for (int i = last + 1; i < type.rank(); ++i) inner *= type.shape.size(i);
-  }
-  const Tensor grown = with_larger_steps({type, b.graph()[weight.id()].constant}, growth, inner);
+  const Tensor grown = with_larger_steps({weight.type(), b.graph()[weight.id()].constant}, growth);
   return b.constant(grown.type, grown.data);
 }
 
@@ -136,7 +127,7 @@ Val Builder::convolution(Operator op, Val x, Val weight, std::optional<Val> bias
     if (excess > from_pad) x = slice_axis(x, 1 + i, 0, x.dim(1 + i) - (excess - from_pad));
   }
   bias = bias_in_steps(*this, bias, x.type(), weight.type());
-  if (bias) weight = with_room_for(*this, *bias, weight, x.type(), channels);
+  if (bias) weight = with_room_for(*this, *bias, weight, x.type());
   TensorType x_type = x.type(), w_type = weight.type();
   Attrs attrs{{"pad", std::move(pad)},
               {"stride", std::move(stride)},
@@ -170,7 +161,7 @@ Val Builder::conv3d(Val x, Val weight, std::optional<Val> bias, std::vector<std:
 Val Builder::transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> out_pad,
                               std::vector<std::int64_t> stride) {
   bias = bias_in_steps(*this, bias, x.type(), weight.type());
-  if (bias) weight = with_room_for(*this, *bias, weight, x.type(), weight.dim(0));
+  if (bias) weight = with_room_for(*this, *bias, weight, x.type());
   TensorType x_type = x.type(), w_type = weight.type();
   Val b = bias_for(bias, x_type, w_type, weight.dim(0));
   Val result = typed(tosa::op::transpose_conv2d, {x, weight, b, zero_point(x), zero_point(weight)},

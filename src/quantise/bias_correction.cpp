@@ -6,7 +6,6 @@
 
 #include "ops/bias_room.h"
 #include "ops/op.h"
-#include "ops/rules/quantisation_rule.h"
 #include "quantise/as_f32.h"
 #include "quantise/quantise_weight.h"
 #include "simd/bulk_loops.h"
@@ -102,26 +101,21 @@ void correct_biases(Graph& graph, const QuantisationPlan& plan, const BiasShifts
   }
 }
 
-void leave_biases_room(Graph& graph) {
-  for (Node& node : graph.nodes) {
-    const FoundOp found = find_aten(node.op);
-    if (!found.op || !found.rule->accumulates || node.inputs.size() <= bias_operand) continue;
-    const auto& arguments = found.schema->arguments;
-    const ValueId x = node.inputs[0], w = node.inputs[weight_operand], bias = node.inputs[bias_operand];
-    if (x == no_value || w == no_value || bias == no_value || arguments[weight_operand].name != "weight" ||
-        arguments[bias_operand].name != "bias" || !graph[x].type.quantised() || !graph[w].is_constant() ||
-        !graph[w].type.quantised() || !graph[bias].is_constant() || graph[bias].type.dtype != DType::f32)
-      continue;
-    const Tensor weight{graph[w].type, graph[w].constant};
-    const Scales& scales = *weight.type.scales;
-    const auto biases = graph[bias].type.shape.elements();
-    if (biases == 0 || (!scales.per_tensor() && biases != std::ssize(scales.scale))) continue;
-    const std::vector<double> growth = growth_for_biases({graph[bias].type, graph[bias].constant},
-                                                         graph[x].type.scales->scale[0], graph[x].type.dtype, scales);
+void leave_biases_room(Graph& graph, const QuantisationPlan& plan) {
+  for (const PlannedWeight& planned : plan.weights) {
+    if (!takes_bias(graph, planned)) continue;
+    Node& node = graph.nodes[planned.node];
+    if (node.inputs.size() <= bias_operand || node.inputs[bias_operand] == no_value) continue;
+    const ValueId w = node.inputs[weight_operand];
+    const TensorType &x = graph[node.inputs[0]].type, &weight = graph[w].type;
+    const Value& bias = graph[node.inputs[bias_operand]];
+    if (!x.quantised() || !graph[w].is_constant() || !weight.quantised() || bias.type.dtype != DType::f32) continue;
+    const auto biases = bias.type.shape.elements();
+    if (biases == 0 || (!weight.scales->per_tensor() && biases != std::ssize(weight.scales->scale))) continue;
+    const std::vector<double> growth =
+        growth_for_biases({bias.type, bias.constant}, x.scales->scale[0], x.dtype, *weight.scales);
     if (std::ranges::all_of(growth, [](double g) { return g == 1; })) continue;
-    std::int64_t run = 1;
-    for (int d = scales.axis + 1; !scales.per_tensor() && d < weight.type.rank(); ++d) run *= weight.type.shape.size(d);
-    Tensor grown = with_larger_steps(weight, growth, run);
+    Tensor grown = with_larger_steps({weight, graph[w].constant}, growth);
     node.inputs[weight_operand] = graph.add_value(graph[w].name, grown.type, std::move(grown.data));
   }
 }

@@ -32,6 +32,6 @@ void average_with(BiasShifts& mean, const BiasShifts& more, int n);
 void correct_biases(Graph& graph, const QuantisationPlan& plan, const BiasShifts& shifts);
 // Where a channel's weights are so small (training left it dead) that its accumulator has too few steps for its bias,
 // the weight's scale grows (ops/bias_room.h).
-void leave_biases_room(Graph& graph);
+void leave_biases_room(Graph& graph, const QuantisationPlan& plan);
 
 }  // namespace tosaic

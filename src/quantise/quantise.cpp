@@ -349,7 +349,7 @@ Result<Graph> quantised(Calibration calibration) {
   rewrite("leave_unresolved_float", body, leave_unresolved_float, floating, sink);
   rewrite("give_weights", body, give_weights, found.plan, as_rounded(found.rounded));
   rewrite("correct_biases", body, correct_biases, found.plan, found.shifts);
-  leave_biases_room(body);
+  leave_biases_room(body, found.plan);
   rewrite("insert_width_changes", body, insert_width_changes, found.plan, found.narrow);
   rewrite("round_compared_scalars", body, [&compared = found.compared](Graph& graph) { compared.round(graph); });
   rewrite("drop_dead", body, drop_dead);
