@@ -54,16 +54,16 @@ void fold_batch_norm(Graph& graph, bool written) {
       continue;
     bool has_bias = conv.inputs.size() > 2 && conv.inputs[2] != no_value;
     if (has_bias && !graph[conv.inputs[2]].is_constant()) continue;
-    // Of a call that has no meaning (a weight of the wrong rank) nothing can be said.
-    if (!try_node(graph, conv).ok() || !try_node(graph, norm).ok()) continue;
     const int axis = output_channel_axis(conv, *found.schema);
     const Value weight = graph[conv.inputs[1]];
-    if (axis < 0) continue;
+    if (axis < 0 || axis >= weight.type.rank()) continue;
     const int dim = graph[x].type.rank() - (conv.op == aten::op::linear ? 1 : weight.type.rank() - 1);
     const auto affine = is_batch_norm(norm.op) ? channel_affine(graph, norm)
                                                : written_affine(graph, norm, x, dim,
                                                                 static_cast<std::size_t>(weight.type.shape.size(axis)));
     if (!affine || affine->dim != dim || std::ssize(affine->gain) != weight.type.shape.size(axis)) continue;
+    // Of a call that has no meaning (a weight of the wrong rank) nothing can be said.
+    if (!try_node(graph, conv).ok() || (is_batch_norm(norm.op) && !try_node(graph, norm).ok())) continue;
     // What others read as well would be kept twice.
     if (!is_batch_norm(norm.op) && conv.inputs[1] < read_by.size() && read_by[conv.inputs[1]].size() != 1) continue;
     if (has_bias && graph[conv.inputs[2]].type.shape.elements() != weight.type.shape.size(axis)) continue;
