@@ -76,7 +76,7 @@ class Analysis {
             std::isfinite(found.highest) ? found.highest : all.highest};
   }
 
-  // Of a convolution's sums, by channel; empty: they are none. The bias of one channel beside the factor of another
+  // Of a convolution's sums, by channel; empty: they are none. The bias of one channel next to the factor of another
   // says nothing.
   std::vector<double> channel_sums(ValueId v, std::size_t channels) {
     const auto maker = std::ranges::find_if(

@@ -25,24 +25,24 @@ class InTwo {
 
   void run() {
     for (Node& node : out_.nodes())
-      if (!halved(node)) out_.keep(std::move(node));
+      if (!divided(node)) out_.keep(std::move(node));
   }
 
  private:
-  struct Halves {
+  struct Parts {
     ValueId high, low;  // low: no_value where 8 bits hold all of the weight
   };
 
-  bool halved(const Node& node) {
+  bool divided(const Node& node) {
     const FoundOp found = find_aten(node.op);
     if (!found.rule->accumulates || !found.schema->argument("weight") || node.outputs.size() != 1 ||
         node.inputs.size() <= weight_operand || node.inputs[weight_operand] == no_value)
       return false;
     const Value& weight = graph_[node.inputs[weight_operand]];
     if (!weight.is_constant() || weight.type.dtype != DType::f32 || weight.type.quantised()) return false;
-    const Halves halves =
-        halves_of(node.inputs[weight_operand], options_.per_channel ? weight_axis(*found.schema, node.attrs) : -1);
-    if (halves.low == no_value) return false;
+    const Parts parts =
+        parts_of(node.inputs[weight_operand], options_.per_channel ? weight_axis(*found.schema, node.attrs) : -1);
+    if (parts.low == no_value) return false;
     const std::string name = graph_[node.outputs[0]].name;
     const TensorType type = graph_[node.outputs[0]].type;
     const auto layer = [&](ValueId w, const char* part, bool biased) {
@@ -51,19 +51,19 @@ class InTwo {
       if (operands.size() > bias_operand && !biased) operands[bias_operand] = no_value;
       return out_.add(node.op, std::move(operands), node.attrs, graph_.add_value(name + part, type), node.loc);
     };
-    const ValueId high = layer(halves.high, ".high", true), low = layer(halves.low, ".low", false);
+    const ValueId high = layer(parts.high, ".high", true), low = layer(parts.low, ".low", false);
     out_.add(aten::op::add_Tensor, {high, low}, {}, node.outputs[0], node.loc);
     return true;
   }
 
-  Halves halves_of(ValueId w, int axis) {
-    const auto [found, fresh] = known_.try_emplace({w, axis}, Halves{no_value, no_value});
+  Parts parts_of(ValueId w, int axis) {
+    const auto [found, fresh] = known_.try_emplace({w, axis}, Parts{no_value, no_value});
     if (!fresh) return found->second;
     const Tensor weight{graph_[w].type, graph_[w].constant};
-    const Tensor codes = quantise_weight(weight, axis);
+    const Tensor quantised = quantise_weight(weight, axis);
     const std::span<const float> floats = weight.data.as<float>();
-    const std::span<const std::int8_t> values = codes.data.as<std::int8_t>();
-    const std::vector<double>& scales = codes.type.scales->scale;
+    const std::span<const std::int8_t> values = quantised.data.as<std::int8_t>();
+    const std::vector<double>& scales = quantised.type.scales->scale;
     std::size_t run = 1;  // elements of one channel side by side
     for (int d = axis + 1; axis >= 0 && d < weight.type.rank(); ++d)
       run *= static_cast<std::size_t>(weight.type.shape.size(d));
@@ -85,7 +85,7 @@ class InTwo {
   Graph& graph_;
   const QuantiseOptions& options_;
   Rewriter out_;
-  std::map<std::pair<ValueId, int>, Halves> known_;  // steps of a recurrent layer have one weight
+  std::map<std::pair<ValueId, int>, Parts> known_;  // steps of a recurrent layer have one weight
 };
 
 }  // namespace

@@ -194,7 +194,7 @@ TEST(Bounds, of_every_operator) {
   });
 }
 
-// A channel of large bias and small factor beside one of small bias and large factor.
+// A channel of large bias and small factor next to one of small bias and large factor.
 TEST(PossibleOverflow, is_by_channel) {
   const auto graph = [](const char* biases) {
     return tosaic::parse(
