@@ -14,6 +14,7 @@
 #include "ops/definitions/extension.h"
 #include "plan/raise_definitions.h"
 #include "plan/raise_grouped_convolutions.h"
+#include "plan/transposed_convolutions.h"
 
 namespace tosaic::cpu {
 
@@ -100,6 +101,7 @@ Result<std::shared_ptr<const Compiled>> Compiled::of(const Graph& graph, const O
   const auto has_kernel = [](const Graph& all, const Node& node) {
     return has_row_kernel(all, node) || has_attention_kernel(all, node);
   };
+  plan::transposed_as_convolutions(made->graph, options.observed);
   plan::raise_grouped_convolutions(made->graph, has_kernels_of_groups, options.observed);
   plan::raise_definitions(made->graph, has_kernel, options.observed);
   TOSAIC_CHECK(made->plan_steps(options));

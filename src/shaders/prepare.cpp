@@ -10,6 +10,7 @@
 #include "ir/tosa_operators.h"
 #include "plan/expression.h"
 #include "plan/raise_grouped_convolutions.h"
+#include "plan/transposed_convolutions.h"
 #include "plan/uses.h"
 #include "plan/views.h"
 #include "shaders/kernels.h"
@@ -236,6 +237,7 @@ void widen_pixels(Graph& graph) {
 Graph prepared(const Graph& graph) {
   std::optional<Graph> raised = raise_quantised(graph);
   Graph made = raised ? *std::move(raised) : graph;
+  plan::transposed_as_convolutions(made);
   plan::raise_grouped_convolutions(made, [](const Graph&, const Node&) { return true; });
   gather_moved_rows(made);
   widen_pixels(made);

@@ -220,12 +220,13 @@ ValueId make_before_depthwise(Search& s) {
                     steps({1, 1, 1, 1}, {1, 1}, s.sums()));
 }
 
+// Plain convolutions, but for those with rows before their first result.
 ValueId make_transposed(Search& s) {
   const std::int64_t channels = s.size(), out = s.size(), stride = s.integer(1, 2);
   const ValueId x = s.input({1, s.integer(1, 4), s.integer(1, 5), channels});
   return s.net.node("transpose_conv2d",
                     {x, s.weight({out, 2, 3, channels}), s.bias(out), s.zero_point(), s.net.zero(s.type)},
-                    {{"out_pad", Sizes{0, 0, 0, 0}},
+                    {{"out_pad", Sizes{s.integer(0, 1), 0, 0, 0}},
                      {"stride", Sizes{stride, stride}},
                      {"acc_type", s.sums()},
                      {"local_bound", false}});
