@@ -84,17 +84,23 @@ class Spread {
       c.by_index = std::vector(first, first + integers(2)[at]);
       return c;
     }
-    if (what == op::pad && number(2) == 0.0f) {
-      c.by_index.insert(c.by_index.begin(), static_cast<std::size_t>(integers(1)[2 * at]), Factors::one);
-      c.by_index.insert(c.by_index.end(), static_cast<std::size_t>(integers(1)[2 * at + 1]), Factors::one);
-      return c;
-    }
+    if (what == op::pad && number(2) == 0.0f) return padded(c, integers(1)[2 * at], integers(1)[2 * at + 1]);
     return raised(c);
   }
 
   bool bounds_hold_zero() const {
     const auto bound = [&](const char* name) { return std::get<double>(*node_.attrs.find(name)); };
     return bound("min_val") <= 0 && bound("max_val") >= 0;
+  }
+
+  // A channel of zeros may have any factor.
+  Channels padded(ChannelFactors c, std::int64_t before, std::int64_t behind) {
+    std::vector<Factors::Id> by_index;
+    for (; before > 0; --before) by_index.push_back(factors_.fresh());
+    by_index.insert(by_index.end(), c.by_index.begin(), c.by_index.end());
+    for (; behind > 0; --behind) by_index.push_back(factors_.fresh());
+    c.by_index = std::move(by_index);
+    return c;
   }
 
   // x to a power.

@@ -12,6 +12,7 @@
 #include "quantise/equalisable_layers.h"
 #include "quantise/observable.h"
 #include "quantise/observed_program.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 namespace {
@@ -20,6 +21,9 @@ namespace {
 // lost more than the steps were worth (12.1 dB without equalisation, 3.8 with; with eight samples 14.3 and 16.1).
 constexpr std::size_t fewest_samples = 8, enough_samples = 16;
 constexpr int largest_exponent = 6;
+
+// Two of 16 bits are left to what exceeds the samples, for a clamp's bound stays where it is.
+constexpr double of_sixteen_bits = 0.25;
 
 using Sizes = std::map<ValueId, ChannelSizes>;
 
@@ -75,8 +79,13 @@ struct Choice {
 
 class Equaliser {
  public:
-  Equaliser(const Graph& graph, const QuantisationPlan& plan, const Sizes& sizes, EqualisableProgram& program)
-      : graph_(graph), plan_(plan), program_(program), sizes_(sizes) {
+  Equaliser(const Graph& graph, const QuantisationPlan& plan, const Sizes& sizes, EqualisableProgram& program,
+            const QuantiseOptions& options)
+      : graph_(graph),
+        plan_(plan),
+        program_(program),
+        sizes_(sizes),
+        largest_weight_(options.sixteen_bits ? 32767 : 127) {
     for (ValueId v = 0; v < program.of.size(); ++v)
       if (program.varies(v) && !plan.hidden[v] && !known(v)) make_one(program.of[v], program.factors);
     choices_.resize(program.factors.count());
@@ -105,12 +114,13 @@ class Equaliser {
     if (channels.power <= 0) return;
     const ChannelSizes& sizes = of(v);
     const double lowest = sizes.lowest(), highest = sizes.highest();
+    const double spare = plan_.wide[v] ? of_sixteen_bits : 1;
     const auto room = [](double end, double of_channel) {
       return of_channel == 0 ? std::numeric_limits<double>::infinity() : end / of_channel;
     };
     for (std::size_t i = 0; i < channels.by_index.size(); ++i) {
       double& limit = choice(channels.by_index[i]).limit;
-      const double up = std::min(room(highest, sizes.likely_highest(i)), room(lowest, sizes.likely_lowest(i)));
+      const double up = spare * std::min(room(highest, sizes.likely_highest(i)), room(lowest, sizes.likely_lowest(i)));
       limit = std::min(limit, std::pow(up, 1.0 / channels.power));
     }
   }
@@ -120,7 +130,8 @@ class Equaliser {
     const ValueId x = layer.window.x;
     if (!known(x) || !plan_.quantised[x]) return;
     const ChannelSizes& sizes = of(x);
-    const double step = (sizes.highest() - sizes.lowest()) / (plan_.wide[x] ? 65535 : 255);
+    const double step = plan_.wide[x] ? std::max(sizes.highest(), -sizes.lowest()) * int16_headroom / 32767
+                                      : (sizes.highest() - sizes.lowest()) / 255;
     const Value& weight = graph_[layer.weight];
     const Shape& shape = weight.type.shape;
     const std::span<const float> w = weight.constant.as<float>();
@@ -137,7 +148,7 @@ class Equaliser {
     for_each_run(layer, shape, [&](std::size_t to, std::size_t from, std::size_t run) {
       Choice& c = choice(layer.read[from]);
       c.rounded += step * step * squares[run];
-      const double weight_step = largest[to] / (layer.planned->four_bits ? 7 : 127);
+      const double weight_step = largest[to] / (layer.planned->four_bits ? 7 : largest_weight_);
       if (!alone) c.weights += weight_step * weight_step * static_cast<double>(taps) * sizes.mean_square(from);
     });
   }
@@ -146,6 +157,7 @@ class Equaliser {
   const QuantisationPlan& plan_;
   EqualisableProgram& program_;
   const Sizes& sizes_;
+  double largest_weight_;        // of quantised weights
   std::vector<Choice> choices_;  // per factor; those of roots count
 };
 
@@ -180,14 +192,13 @@ void rescale(Graph& graph, const EqualisableLayer& layer, const Equaliser& facto
 
 Status equalise(Graph& graph, const std::vector<char>& inner, const std::vector<std::vector<Tensor>>& samples,
                 const QuantiseOptions& options) {
-  if (!options.equalisation || options.shares_weights || !options.per_channel || options.scheme != Scheme::int8 ||
-      samples.size() < fewest_samples)
+  if (!options.equalisation || options.shares_weights || !options.per_channel || samples.size() < fewest_samples)
     return {};
   const QuantisationPlan plan = plan_quantisation({graph, inner}, options);
   EqualisableProgram program = find_equalisable(graph, plan, options);
   if (!program.any()) return {};
   TOSAIC_TRY(const Sizes sizes, look_at(graph, program, plan, samples, options));
-  const Equaliser factors(graph, plan, sizes, program);
+  const Equaliser factors(graph, plan, sizes, program, options);
   for (const EqualisableLayer& layer : program.layers) rescale(graph, layer, factors);
   return {};
 }

@@ -120,6 +120,24 @@ TEST_F(Equalisation, needs_eight_samples) {
   EXPECT_TRUE(changed);
 }
 
+TEST_F(Equalisation, keeps_two_of_16_bits_for_what_exceeds_the_samples) {
+  const Graph graph = program(R"(graph @main(%x: 1x3x8x8xf32, %w1: 8x3x3x3xf32, %b1: 8xf32, %v2: 8x1x3x3xf32) -> (%y) {
+  %a: 1x8x8x8xf32 = aten.conv2d.default(%x, %w1, %b1) {padding=[1, 1]}
+  %r: 1x8x8x8xf32 = aten.relu6.default(%a)
+  %y: 1x8x6x6xf32 = aten.conv2d.default(%r, %v2, none) {groups=8}
+})");
+  const auto given = samples(graph, 16);
+  const auto of_a_small_one = [&](QuantiseOptions options) {  // the factor of the third channel
+    const Graph after = equalised(graph, given, nullptr, options);
+    for (ValueId v = 0; v < graph.values.size(); ++v)
+      if (graph[v].name == "w1") return after[v].constant.as<float>()[54] / graph[v].constant.as<float>()[54];
+    return 0.0f;
+  };
+  const float of_eight = of_a_small_one({}), of_sixteen = of_a_small_one({.scheme = Scheme::int16x8});
+  EXPECT_GE(of_sixteen, 2);
+  EXPECT_EQ(of_sixteen, of_eight / 4);
+}
+
 // Of a program that somebody else quantises.
 TEST_F(Equalisation, changes_the_parameters_that_it_may_and_says_them) {
   const Graph graph = program(two_layers);
@@ -132,6 +150,26 @@ TEST_F(Equalisation, changes_the_parameters_that_it_may_and_says_them) {
     options.may_equalise = [&](const Value& parameter) { return parameter.name != other; };
     EXPECT_TRUE(equalised_constants(graph, samples(graph), options, {})->empty()) << other;
   }
+}
+
+// Nets that widen a skip by zeros: nothing but the layer beside it makes those channels.
+TEST_F(Equalisation, takes_channels_of_zeros_as_any_size) {
+  const Graph graph =
+      program(R"(graph @main(%x: 1x3x8x8xf32, %v1: 8x3x3x3xf32, %w1: 16x3x3x3xf32, %v2: 4x16x3x3xf32) -> (%y) {
+  %a: 1x8x8x8xf32 = aten.conv2d.default(%x, %v1, none) {padding=[1, 1]}
+  %p: 1x16x8x8xf32 = aten.constant_pad_nd.default(%a) {pad=[0, 0, 0, 0, 0, 8], value=0.0}
+  %q: 1x16x8x8xf32 = aten.conv2d.default(%x, %w1, none) {padding=[1, 1]}
+  %s: 1x16x8x8xf32 = aten.add.Tensor(%p, %q)
+  %y: 1x4x6x6xf32 = aten.conv2d.default(%s, %v2, none)
+})");
+  const auto given = samples(graph);
+  const Graph after = equalised(graph, given);
+  std::size_t larger = 0;
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    for (std::size_t i = 8 * 27; graph[v].name == "w1" && i < graph[v].constant.as<float>().size(); i += 27)
+      larger += after[v].constant.as<float>()[i] != graph[v].constant.as<float>()[i];
+  EXPECT_EQ(larger, 6u);  // of 8, two are large already
+  EXPECT_GT(decibels(run(graph, given[0]), run(after, given[0])), 120);
 }
 
 // Of the indices, which nobody reads here, the lowering says nothing.
