@@ -163,7 +163,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
     masked[g] = 1;
   }
   for (const ValueId g : include_certain(certain, plan, group_ranges)) masked[g] = 1;
-  if (options.widen_steep) widen_steep_operands(graph, group_ranges, histograms, plan);
+  if (options.widen_steep) widen_steep_operands(graph, group_ranges, histograms, options.float_outputs, plan);
   say_saturated(graph, saturation, sink);
   if (sink) say_not_finite(graph, plan, saturation, sink);
   for (const WidthChange& change : plan.width_changes) {

@@ -47,7 +47,7 @@ bool expand(Graph& out, const Node& node, std::vector<char>& inner, KnownBounds&
 }  // namespace
 
 Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const StaysWhole& whole) {
-  inner.assign(graph.values.size(), 0);
+  inner.resize(graph.values.size(), 0);
   // A result that nobody reads (a norm's 1/deviation) is as much the composite's own as what has no name.
   const std::vector<char> used = used_values(graph);
   for (const Node& node : graph.nodes)

@@ -17,7 +17,9 @@
 #include "ir/tensor.h"
 #include "ops/composer.h"
 #include "ops/lowering/calls.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/compared_scalars.h"
+#include "quantise/powers.h"
 #include "quantise/quantise.h"
 #include "quantise/steps.h"
 
@@ -78,21 +80,25 @@ class OfSquares {
   }
 
   // Of a size |x|.
-  Val log_of_size(ValueId x, double floor) {
-    if (const Found of_size = log_of(x, floor)) return *of_size;
+  Found log_of_size(ValueId x, double floor) {
+    if (const Found of_size = log_of(x, floor)) return of_size;
+    if (!has_16_bits(x)) return {};
     return calls::log(calls::at_least(calls::abs(b_.value(x)), std::max(floor, least)));
   }
 
   Found made_of(const Node& node, double floor) {
     namespace op = aten::op;
     const Operator what = node.op;
-    const ValueId x = node.inputs.empty() ? no_value : node.inputs[0];
-    if (x == no_value || graph_[x].is_constant()) return {};
+    if (node.inputs.empty() || node.inputs[0] == no_value) return {};
+    const bool constant_first = graph_[node.inputs[0]].is_constant();
+    if (constant_first)
+      return what == op::maximum ? no_less(node.inputs[1], only_number(graph_, node.inputs[0]), floor) : Found();
+    const ValueId x = node.inputs[0];
     if (what == op::abs) return log_of_size(x, floor);
-    if (what == op::sqrt) return times(log_of(x, floor * floor), 0.5);
-    if (what == op::square) return of_power(x, 2, floor);
-    if (what == op::pow_Tensor_Scalar) return of_power(x, number(node, "exponent").value_or(0), floor);
-    if (what == op::clamp || what == op::clamp_min) return no_less(node, floor);
+    if (const auto exponent = exponent_of(graph_, node)) return of_power(x, *exponent, floor);
+    if (what == op::clamp_min || (what == op::clamp && !number(node, "max")))
+      return no_less(x, number(node, "min"), floor);
+    if (what == op::maximum) return no_less(x, only_number(graph_, node.inputs[1]), floor);
     if (what == op::mul_Tensor && node.inputs.size() == 2 && same(x, node.inputs[1])) return of_power(x, 2, floor);
     if (what == op::mul_Tensor || what == op::mul_Scalar) return of_multiple(x, factor(node), floor);
     if (what == op::div_Tensor || what == op::div_Scalar) return of_multiple(x, 1 / factor(node), floor);
@@ -121,7 +127,7 @@ class OfSquares {
     const double of_base = std::pow(floor, 1 / exponent);
     const bool even = std::fmod(exponent, 2) == 0;
     const Found log = even ? log_of_size(x, of_base) : log_of(x, of_base);
-    squares_ |= even;
+    squares_ |= even && log;
     return times(log, exponent);
   }
 
@@ -131,10 +137,9 @@ class OfSquares {
     return log ? calls::add(*log, std::log(factor)) : log;
   }
 
-  Found no_less(const Node& node, double floor) {
-    const auto lowest = number(node, "min");
-    if (!lowest || !(*lowest > 0) || number(node, "max")) return {};
-    const Found log = log_of(node.inputs[0], std::max(floor, *lowest));
+  Found no_less(ValueId x, std::optional<double> lowest, double floor) {
+    if (!lowest || !(*lowest > 0)) return {};
+    const Found log = log_of(x, std::max(floor, *lowest));
     return log ? calls::at_least(*log, std::log(*lowest)) : log;
   }
 
@@ -153,7 +158,21 @@ class OfSquares {
     return calls::add(calls::unary(aten::op::softplus, calls::add(*log, -at)), at);
   }
 
+  // Has it, or may it have: in programs of int8 only sums of products do, and x * x of 8 bits is whole in 16.
+  bool has_16_bits(ValueId x) const {
+    if (options_.scheme == Scheme::int16x8) return true;
+    for (; x != no_value && made_by_[x] >= 0;) {
+      const Node& maker = before_[static_cast<std::size_t>(made_by_[x])];
+      const Rule rule = find_aten(maker.op).rule;
+      if (rule->accumulates || !rule->passes_values || maker.inputs.empty()) return rule->accumulates;
+      x = maker.inputs[0];
+    }
+    return false;
+  }
+
+  // A logarithm of a sum of exponentials: as sums of squares in programs of int8 are whole in 32 bits, not there.
   Found of_elements(const Node& node, double floor) {
+    if (options_.scheme != Scheme::int16x8) return {};
     const auto* dims = std::get_if<std::vector<std::int64_t>>(node.attrs.find("dim"));
     if (!dims || dims->empty()) return {};
     const int rank = graph_[node.inputs[0]].type.rank();
@@ -181,10 +200,7 @@ class OfSquares {
   // The second operand of a sum or a product, a number or a constant of one element.
   std::optional<double> scalar_among(const Node& node) const {
     if (const auto scalar = scalar_of(node)) return scalar;
-    if (node.inputs.size() < 2 || node.inputs[1] == no_value) return {};
-    const Value& v = graph_[node.inputs[1]];
-    if (!v.is_constant() || v.type.shape.elements() != 1) return {};
-    return element_as_double(v.type.dtype, v.constant.data(), 0);
+    return node.inputs.size() < 2 ? std::nullopt : only_number(graph_, node.inputs[1]);
   }
   double factor(const Node& node) const { return scalar_among(node).value_or(0); }
 
@@ -201,9 +217,10 @@ class OfSquares {
 
 }  // namespace
 
-void logarithms_of_squares(Graph& graph, const QuantiseOptions& options) {
-  // Of 8 bits, what is so much quieter has none either.
-  if (options.scheme == Scheme::int16x8) OfSquares(graph, options).run();
+void logarithms_of_squares(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options) {
+  inner.resize(graph.values.size(), 0);
+  if (options.scheme == Scheme::int16x8 || options.wide_inside) OfSquares(graph, options).run();
+  inner.resize(graph.values.size(), 1);
 }
 
 }  // namespace tosaic

@@ -337,7 +337,8 @@ bool computes_quantised(const Graph& graph, const Node& node) {
 Status expand_calls(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const QuantiseOptions& options,
                     const Rewrites& rewrite) {
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
-  rewrite("logarithms_of_squares", graph, logarithms_of_squares, options);
+  rewrite("squares_of_roots", graph, squares_of_roots);
+  rewrite("logarithms_of_squares", graph, logarithms_of_squares, inner, options);
   rewrite("floors_as_quotients", graph, floors_as_quotients, options);
   TOSAIC_CHECK(rewrite("expand_composites", graph, expand_composites, inner, bounds, whole));
   rewrite("whole_numbers", graph, whole_numbers, inner);

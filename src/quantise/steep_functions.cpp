@@ -17,11 +17,13 @@ constexpr int steps = 255;  // between 8-bit values
 class Widening {
  public:
   Widening(const Graph& graph, const std::map<ValueId, Range>& ranges, const std::map<ValueId, Histogram>& histograms,
-           QuantisationPlan& plan)
+           bool float_ends, QuantisationPlan& plan)
       : graph_(graph), ranges_(ranges), histograms_(histograms), plan_(plan), made_by_(producers(graph)) {
     fixed_.assign(graph.values.size(), 0);
     for (const auto& ends : {graph.inputs, graph.outputs})
-      for (ValueId v : ends) fixed_[plan.group[v]] = 1;
+      for (ValueId v : ends) fixed_[plan.group[v]] = !float_ends;
+    for (const State& state : graph.states)
+      for (ValueId v : {state.input, state.output}) fixed_[plan.group[v]] = 1;
     for (ValueId v = 0; v < plan.widths.size(); ++v)
       if (plan.widths[v] != Form::unset) fixed_[plan.group[v]] = 1;
     measure_steps();
@@ -31,10 +33,11 @@ class Widening {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
       if (plan_.floating(n) || !find_aten(node.op).rule->tabulates || node.outputs.size() != 1) continue;
-      const ValueId x = node.inputs.empty() ? no_value : node.inputs[0];
+      const auto [x, functions] = function_of(node);
       std::set<ValueId> groups;
       coarse_.clear();
-      if (!may_widen(x) || !plan_.quantised[node.outputs[0]] || !loses_much(node, x) || !refines(x, groups)) continue;
+      if (!may_widen(x) || !plan_.quantised[node.outputs[0]] || !loses_much(functions, x) || !refines(x, groups))
+        continue;
       for (ValueId v = 0; v < graph_.values.size(); ++v)
         if (groups.contains(plan_.group[v])) plan_.wide[v] = 1;
     }
@@ -71,23 +74,41 @@ class Widening {
            plan_.may_widen[plan_.group[v]] && !fixed_[plan_.group[v]] && may_be_wide(graph_, v);
   }
 
+  // What a result is a function of, by which calls: of the first value that has 8 bits. In log(max(|x|, 1e-6)) what is
+  // between has 16 bits of its own.
+  std::pair<ValueId, std::vector<const Node*>> function_of(const Node& last) const {
+    std::vector<const Node*> functions{&last};
+    ValueId x = last.inputs.empty() ? no_value : last.inputs[0];
+    while (x != no_value && plan_.wide[x] && made_by_[x] >= 0) {
+      const Node& maker = graph_.nodes[static_cast<std::size_t>(made_by_[x])];
+      if (!find_aten(maker.op).rule->maps_values() || maker.inputs.size() != 1 || maker.outputs.size() != 1) break;
+      functions.insert(functions.begin(), &maker);
+      x = maker.inputs[0];
+    }
+    return {x, functions};
+  }
+
   // Is the error that x's steps make in the result so much more than the rounding of the result itself?
-  bool loses_much(const Node& node, ValueId x) const {
+  bool loses_much(const std::vector<const Node*>& functions, ValueId x) const {
     constexpr double much = 8;  // 9 dB
     const auto range = ranges_.find(plan_.group[x]);
     if (range == ranges_.end() || !(range->second.highest > range->second.lowest)) return false;
-    const auto trial = try_in_shape(graph_, node, Shape{2 * steps});
-    if (!trial.ok() || trial->graph.inputs.size() != 1) return false;
     const double lowest = range->second.lowest, step = (range->second.highest - lowest) / steps, moved = step_[x] / 4;
-    std::vector<double> at;
+    std::vector<double> at, y;
     for (int k = 0; k < steps; ++k)  // a quarter step beside either value: what rounding moves it by in the mean
       for (double beside : {-moved, moved}) at.push_back(std::max(lowest, lowest + (k + 0.5) * step + beside));
-    const auto y = computed_at(*trial, {at});
-    if (!y.ok() || y->size() != at.size()) return false;
+    y = at;
+    for (const Node* function : functions) {
+      const auto trial = try_in_shape(graph_, *function, Shape{2 * steps});
+      if (!trial.ok() || trial->graph.inputs.size() != 1) return false;
+      auto results = computed_at(*trial, {y});
+      if (!results.ok() || results->size() != at.size()) return false;
+      y = *std::move(results);
+    }
     const auto histogram = histograms_.find(plan_.group[x]);
     double error = 0, weight = 0, least = INFINITY, most = -INFINITY;
     for (std::size_t k = 0; k < steps; ++k) {
-      const double a = (*y)[2 * k], b = (*y)[2 * k + 1];
+      const double a = y[2 * k], b = y[2 * k + 1];
       if (!std::isfinite(a) || !std::isfinite(b)) continue;
       const double share =
           histogram == histograms_.end() ? 1 : histogram->second.share(lowest + static_cast<double>(k) * step, step);
@@ -108,7 +129,9 @@ class Widening {
     groups.insert(plan_.group[v]);
     bool finer = false;
     for (ValueId w = 0; w < graph_.values.size(); ++w) {
-      if (plan_.group[w] != plan_.group[v] || made_by_[w] < 0) continue;
+      if (plan_.group[w] != plan_.group[v]) continue;
+      finer |= is_fed_back(w, groups);
+      if (made_by_[w] < 0) continue;
       const Node& maker = graph_.nodes[static_cast<std::size_t>(made_by_[w])];
       const Rule rule = find_aten(maker.op).rule;
       std::vector<ValueId> computed;
@@ -119,11 +142,19 @@ class Widening {
       finer |= rule->accumulates || rule->tabulates || (rule->is_linear && !rule->adds && computed.size() > 1) ||
                (rule->adds && reduces);
       if (rule->passes_values) continue;
-      for (ValueId operand : computed)
-        if ((rule->is_linear || rule->accumulates) && !groups.contains(plan_.group[operand]) && may_widen(operand))
-          finer |= add_finer(operand, groups);
+      for (ValueId operand : computed) {
+        if (!(rule->is_linear || rule->accumulates) || groups.contains(plan_.group[operand])) continue;
+        if (plan_.wide[operand] || may_widen(operand)) finer |= add_finer(operand, groups) || plan_.wide[operand];
+      }
     }
     return finer;
+  }
+  // What enters where a tensor of its shape leaves with 16 bits: a state that the caller keeps, as an LSTM's.
+  bool is_fed_back(ValueId v, const std::set<ValueId>& groups) const {
+    const auto follows = [&](ValueId output) {
+      return groups.contains(plan_.group[output]) && graph_[output].type.shape == graph_[v].type.shape;
+    };
+    return std::ranges::find(graph_.inputs, v) != graph_.inputs.end() && std::ranges::any_of(graph_.outputs, follows);
   }
   bool add_finer(ValueId v, std::set<ValueId>& groups) const {
     std::set<ValueId> more = groups;
@@ -140,9 +171,9 @@ class Widening {
 }  // namespace
 
 void widen_steep_operands(const Graph& graph, const std::map<ValueId, Range>& ranges,
-                          const std::map<ValueId, Histogram>& histograms, QuantisationPlan& plan) {
+                          const std::map<ValueId, Histogram>& histograms, bool float_ends, QuantisationPlan& plan) {
   if (std::ranges::any_of(plan.may_widen, [](char may) { return may != 0; }))
-    Widening(graph, ranges, histograms, plan).run();
+    Widening(graph, ranges, histograms, float_ends, plan).run();
 }
 
 }  // namespace tosaic

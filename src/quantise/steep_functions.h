@@ -10,8 +10,8 @@
 namespace tosaic {
 
 // On the ranges of groups as the samples show them, and the histograms of those that have one. Only where
-// `plan.may_widen` says so, and never what enters or leaves the program.
+// `plan.may_widen` says so; `float_ends`: what leaves the program as floats, and comes back, too.
 void widen_steep_operands(const Graph& graph, const std::map<ValueId, Range>& ranges,
-                          const std::map<ValueId, Histogram>& histograms, QuantisationPlan& plan);
+                          const std::map<ValueId, Histogram>& histograms, bool float_ends, QuantisationPlan& plan);
 
 }  // namespace tosaic

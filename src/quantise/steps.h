@@ -29,8 +29,10 @@ using StaysWhole = std::function<bool(const Graph& graph, const Node& node)>;
 // `bounds` receives what their operators say of their results.
 using KnownBounds = std::map<ValueId, tosa::Bounds>;
 Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const StaysWhole& whole = {});
-// Logarithms of energies, computed on logarithms, for tensors of 16 bits.
-void logarithms_of_squares(Graph& graph, const QuantiseOptions& options);
+// What is the square of a root is what the root is of.
+void squares_of_roots(Graph& graph);
+// Logarithms of energies, computed on logarithms, in 16 bits; `inner` grows with the graph's values.
+void logarithms_of_squares(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options);
 // Floors of 16 bits, which are exact as quotients.
 void floors_as_quotients(Graph& graph, const QuantiseOptions& options);
 // Integers next to floats become floats, and what is between integers alone stays integers; `inner` grows with the

@@ -11,8 +11,8 @@ namespace {
 
 // The width of a value after the program was quantised on four samples, each quieter than the one before.
 DType width_of(const std::string& value, const std::string& body, QuantiseOptions options = {}, float size = 1,
-               const std::vector<double>& constant_y = {}, float quieter = 3) {
-  auto graph = parse("graph @main(%x: 1x64xf32, %y: 1x64xf32) -> (%z) {\n" + body + "\n}\n");
+               const std::vector<double>& constant_y = {}, float quieter = 3, const std::string& results = "%z") {
+  auto graph = parse("graph @main(%x: 1x64xf32, %y: 1x64xf32) -> (" + results + ") {\n" + body + "\n}\n");
   EXPECT_TRUE(graph.ok()) << graph.error().message;
   if (!constant_y.empty()) {
     (*graph)[graph->inputs[1]].constant = constant_bytes(DType::f32, constant_y);
@@ -74,6 +74,29 @@ TEST(SteepFunctions, the_logarithm_of_what_a_pool_averages) {
       "  %s: 1x1x4xf32 = aten.add.Tensor(%f) {other=1e-6}\n  %m: 1x1x4xf32 = aten.log.default(%s)\n"
       "  %z: 1x1x4xf32 = aten.relu.default(%m)";
   EXPECT_EQ(width_of("a", pooled, {}, 1, {}, 1), DType::i16);
+}
+
+// Which is computed as log(max(|f|, c)), with 16 bits inside; f has them where products are summed up.
+TEST(SteepFunctions, the_logarithm_of_the_square_of_a_layer) {
+  const std::string power =
+      "  %f: 1x1xf32 = aten.linear.default(%x, %y, none)\n  %a: 1x1xf32 = aten.mul.Tensor(%f, %f)\n"
+      "  %s: 1x1xf32 = aten.clamp.default(%a) {min=1e-6}\n  %m: 1x1xf32 = aten.log.default(%s)\n"
+      "  %z: 1x1xf32 = aten.relu.default(%m)";
+  EXPECT_EQ(width_of("f", power, {}, 1, std::vector<double>(64, 0.125)), DType::i16);
+}
+
+// An LSTM's cell, %y and %z: its gates are products, and its largest elements lie where tanh is 1.
+TEST(SteepFunctions, a_state_that_comes_back) {
+  const std::string cell =
+      "  %f: 1x64xf32 = aten.sigmoid.default(%x)\n  %p: 1x64xf32 = aten.mul.Tensor(%y, %f)\n"
+      "  %z: 1x64xf32 = aten.add.Tensor(%p, %f)\n  %t: 1x64xf32 = aten.tanh.default(%z)";
+  const auto width = [&](const char* value, const QuantiseOptions& options) {
+    return width_of(value, cell, options, 30, {}, 1, "%z, %t");
+  };
+  for (const char* v : {"y", "z"}) EXPECT_EQ(width(v, {}), DType::i16) << v;
+  QuantiseOptions integers_outside;
+  integers_outside.float_outputs = false;
+  for (const char* v : {"y", "z"}) EXPECT_EQ(width(v, integers_outside), DType::i8) << v;
 }
 
 TEST(SteepFunctions, may_keep_8_bits) {
