@@ -180,7 +180,7 @@ MadeList grouped_convolution(const Work& work, const Node& node, const Finish& e
           }
           for (std::size_t p = 0; p < sums.size(); ++p) sums[p].set(made[p]);
         },
-        factors.depth() <= most_unrolled_depth);
+        factors.depth() <= most_unrolled_depth ? Unrolling::all : Unrolling::free);
   });
   const Quad bias = bias_quad_at(s, view, quad);
   s.repeat(pixels, [&](int p) {

@@ -59,7 +59,7 @@ class Int8Tile {
         const std::vector<Quad> scales = grouped_ ? scales_at(step, at) : std::vector<Quad>{};
         s_.loop(
             s_.integer(at / 4), s_.integer((at + scaled_every_) / 4), s_.integer(1), [&](Value k) { multiply(k); },
-            true);
+            Unrolling::all);
         if (keeps_totals_) take_sums(scales);
       }
       s_.barrier();

@@ -75,7 +75,7 @@ void Kernel::for_each(const Elements& all, const std::function<void(Value index)
     const Value element = index() + number * apart;
     when(below_unsigned(element, count), [&] { body(element); });
   };
-  loop(integer(0), integer(all.at_once), integer(1), one, true);
+  loop(integer(0), integer(all.at_once), integer(1), one, Unrolling::all);
 }
 
 Value Kernel::real_param(double number) {

@@ -91,7 +91,7 @@ class MatrixProduct {
     }
     const auto from = [&](Value at, std::uint32_t behind) { return behind ? at + std::int64_t{behind} : at; };
     for (std::uint32_t set = 0; set < tile_.ahead; ++set) fetch(sides, from(begin, set), first_column, set);
-    s_.loop(s_.integer(0), steps, s_.integer(tile_.ahead), [&](Value first) {
+    const auto step = [&](Value first) {
       for (std::uint32_t set = 0; set < tile_.ahead; ++set) {
         const Value next = first + std::int64_t{tile_.ahead + set};
         share(sides, set);
@@ -100,7 +100,9 @@ class MatrixProduct {
         multiply();
         s_.barrier();
       }
-    });
+    };
+    // Written out several times it is no faster, and drivers compile it for longer.
+    s_.loop(s_.integer(0), steps, s_.integer(tile_.ahead), step, Unrolling::none);
     add_zero_points();
   }
 

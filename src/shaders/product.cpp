@@ -67,7 +67,8 @@ class TiledProduct {
       const Value next = step + 1;
       s_.when(next < steps, [&] { fetch(sides, begin + next, first_column); });
       s_.loop(
-          s_.integer(0), s_.integer(tile_.depth / 4), s_.integer(1), [&](Value k) { multiply(sides, k); }, true);
+          s_.integer(0), s_.integer(tile_.depth / 4), s_.integer(1), [&](Value k) { multiply(sides, k); },
+          Unrolling::all);
       s_.barrier();
     });
   }

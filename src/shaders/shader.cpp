@@ -210,12 +210,12 @@ void Shader::when(Value condition, const std::function<void()>& then, const std:
   begin_block(after);
 }
 
-void Shader::loop(Value begin, Value end, Value step, const std::function<void(Value i)>& body, bool unrolled) {
+void Shader::loop(Value begin, Value end, Value step, const std::function<void(Value i)>& body, Unrolling unrolling) {
   const Variable counter = variable(begin);
   const Id header = fresh(), test = fresh(), inside = fresh(), next = fresh(), after = fresh();
   emit_bare(Opcode::branch, {header});
   begin_block(header);
-  emit_bare(Opcode::loop_merge, {after, next, unrolled ? 1u : 0u});
+  emit_bare(Opcode::loop_merge, {after, next, static_cast<Word>(unrolling)});
   emit_bare(Opcode::branch, {test});
   begin_block(test);
   const Value i = counter.get();

@@ -118,6 +118,9 @@ class MatrixVariable {
   MatrixOf of_ = MatrixOf::f16;
 };
 
+// How often a loop's body is written out: as the device's compiler likes, as often as it runs, or once.
+enum class Unrolling : Word { free = 0, all = 1, none = 2 };
+
 class Shader : protected spirv::Module {
  public:
   static constexpr std::uint32_t usual_group_size = 64;
@@ -179,7 +182,8 @@ class Shader : protected spirv::Module {
   Variable variable(Value initial);
   void when(Value condition, const std::function<void()>& then, const std::function<void()>& otherwise = {});
   // for (i = begin; i < end; i += step), signed
-  void loop(Value begin, Value end, Value step, const std::function<void(Value i)>& body, bool unrolled = false);
+  void loop(Value begin, Value end, Value step, const std::function<void(Value i)>& body,
+            Unrolling unrolling = Unrolling::free);
   void leave();  // returns from the function, inside `when`
 
   // ---- vectors, and what invocations of a work group do together (vectors.cpp)

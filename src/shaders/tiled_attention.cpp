@@ -127,7 +127,7 @@ class TiledAttention {
             sums[r].set(sum);
           }
         },
-        true);
+        Unrolling::all);
     std::vector<Vector> all;
     for (const VectorVariable& sum : sums) all.push_back(sum.get());
     return all;
@@ -181,7 +181,7 @@ class TiledAttention {
             for (std::uint32_t r = 0; r < tile_.own_rows; ++r) weighted(r, v).set(sums[r]);
           }
         },
-        true);
+        Unrolling::all);
   }
 
   // One of each of the invocation's rows, for those that have the same rows.

@@ -182,6 +182,12 @@ TEST(Matrices, LiesAreFound) {
     return false;
   });
   EXPECT_TRUE(find(said, "rows of a matrix")) << said;
+  // A loop whose body is to be written out and is not.
+  said = said_of([&](Opcode op, Word* o) {
+    if (op == Opcode::loop_merge) return o[2] = 3, true;
+    return false;
+  });
+  EXPECT_TRUE(find(said, "a loop with other hints")) << said;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace tosaic::spirv {
 namespace {
 
 constexpr Word most_depth = 64;  // of blocks
-constexpr Word unroll = 1;
+constexpr Word dont_unroll = 2;  // a loop's hint; below it, to unroll it and none
 
 // The function: how its blocks nest, and that all invocations come to each barrier.
 class Checker : CheckedInstructions {
@@ -122,7 +122,7 @@ class Checker : CheckedInstructions {
     expect_label(header);
     const Instruction merge = take(Opcode::loop_merge, 3);
     const Id after = merge.operands[0], continuing = merge.operands[1];
-    need(merge.operands[2] <= unroll && after != continuing, "a loop with other hints");
+    need(merge.operands[2] <= dont_unroll && after != continuing, "a loop with other hints");
     const Id test = take(Opcode::branch, 1).operands[0];
     {
       const Scope scope(*this);
