@@ -373,7 +373,8 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const std::int64_t columns = weights.columns, depth = weights.vectors(), unit = weights.unit;
   const ProductSize size{weights.groups.count, most(rows), columns, depth_in_halves(view, depth * unit)};
   const auto [of_halves, parts] =
-      size.batches == 1 ? divided_matrices(size, is_int8(view) ? MatrixOf::int8 : MatrixOf::f16, can_split_depth(view))
+      size.batches == 1 ? divided_matrices({count_side_by_side(work, node), size.rows, size.columns, size.depth},
+                                           is_int8(view) ? MatrixOf::int8 : MatrixOf::f16, can_split_depth(view))
                         : DividedMatrices{matrix_tile_for_batches(size), 1};
   const MatrixTile tile = of_type(view, of_halves);
   const Dim across = tiles_along(columns, tile.columns), tiles_of_each = across * tiles_along(rows, tile.rows),

@@ -214,8 +214,11 @@ class TiledProduct {
 
 Dim tiles_along(const Dim& n, std::uint32_t by) { return ceil_div(n, std::int64_t{by}); }
 
-// Products of the same matrix by weights of that shape (queries, keys and values), this one among them: a device
-// computes them all at once.
+// Reads that need not ask what is there are another shader: for products that are large.
+bool is_worth_more_modules(const ProductTile& tile) { return tile.rows * tile.columns >= 512; }
+
+}  // namespace
+
 std::int64_t count_side_by_side(const Work& work, const Node& node) {
   const auto shape_of = [&](const Node& n) { return work.uses.type(n.inputs[1]).shape; };
   const std::function<std::int64_t(ValueId)> others_of = [&](ValueId v) {
@@ -231,11 +234,6 @@ std::int64_t count_side_by_side(const Work& work, const Node& node) {
   };
   return 1 + others_of(plan::skip_views(work.graph, work.uses.producer, node.inputs[0]));
 }
-
-// Reads that need not ask what is there are another shader: for products that are large.
-bool is_worth_more_modules(const ProductTile& tile) { return tile.rows * tile.columns >= 512; }
-
-}  // namespace
 
 Dim rows_of_product(const tosa::View& view) {
   std::vector<Dim> pixels = view.out().shape.dims();

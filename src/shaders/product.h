@@ -16,5 +16,8 @@ bool has_tiles(const tosa::View& view);
 bool is_plain(const tosa::View& view);
 // A plain one of few pixels.
 bool has_few_rows(const tosa::View& view);
+// Convolutions of the same input by weights of that shape (queries, keys and values), this one among them: a device
+// computes them all at once.
+std::int64_t count_side_by_side(const Work& work, const Node& node);
 
 }  // namespace tosaic::shaders

@@ -5,6 +5,7 @@
 #include "formats/spirv/compute/run_shader.h"
 #include "shaders/attention_cases.h"
 #include "shaders/computed.h"
+#include "shaders/matrix_tile.h"
 
 namespace tosaic::test {
 namespace {
@@ -53,16 +54,45 @@ TEST(Matrices, Convolutions) {
   expect_computed(layer(15, 3, 20, 7, 2, DType::f16), {4e-3, 2e-3}, true);
 }
 
-// By tiles for those, the widest of which are many; steps that are read ahead are no multiple of what there is.
+// By each of the tiles for those of which there are many, of sizes that it divides and does not; steps that are read
+// ahead are no multiple of what there is.
 TEST(Matrices, LargeProducts) {
-  for (const auto& [in, out] :
-       {std::pair<std::int64_t, std::int64_t>{520, 64 * 90}, {520, 64 * 265 + 8}, {584, 96 * 265}}) {
+  const struct {
+    std::int64_t rows, depth, columns;
+    std::uint32_t tile_rows, tile_columns, invocations;
+  } cases[] = {
+      {5, 8, 8480, 64, 32, 128},   {5, 8, 6160, 64, 64, 128},      {5, 72, 6160, 48, 64, 128},
+      {5, 136, 6160, 32, 64, 128}, {5, 256, 64 * 97, 32, 64, 128}, {5, 264, 6160, 64, 64, 256},
+      {70, 8, 4240, 96, 64, 128},  {97, 72, 12680, 128, 64, 128},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.columns) + " by " + std::to_string(c.depth));
+    const auto tile = shaders::divided_matrices({1, c.rows, c.columns, c.depth}, shaders::MatrixOf::f16, true).tile;
+    EXPECT_EQ(std::tuple(tile.rows, tile.columns, tile.invocations()),
+              std::tuple(c.tile_rows, c.tile_columns, c.invocations));
     Net net(2);
-    const ValueId x = net.input(DType::f16, {1, 1, 5, in}, -1, 1), w = net.constant(DType::f16, {out, 1, 1, in}, -1, 1),
-                  b = net.constant(DType::f16, {out}, -1, 1);
+    const ValueId x = net.input(DType::f16, {1, 1, c.rows, c.depth}, -1, 1),
+                  w = net.constant(DType::f16, {c.columns, 1, 1, c.depth}, -1, 1),
+                  b = net.constant(DType::f16, {c.columns}, -1, 1);
     net.output(net.conv2d(x, w, b));
     expect_computed(net, {4e-2, 2e-3}, true);
   }
+}
+
+// Products of one matrix are computed at once, so that their tiles are chosen as if they were one.
+TEST(Matrices, ProductsSideBySide) {
+  const auto module_of = [](int count) {
+    Net net(2);
+    const ValueId x = net.input(DType::f16, {1, 1, 5, 72}, -1, 1);
+    for (int i = 0; i < count; ++i)
+      net.output(
+          net.conv2d(x, net.constant(DType::f16, {2176, 1, 1, 72}, -1, 1), net.constant(DType::f16, {2176}, -1, 1)));
+    expect_computed(net, {4e-2, 2e-3}, true);
+    const vulkan_program::Tier tier = compiled(net.graph, coopmat).tiers.at(0);
+    EXPECT_EQ(tier.modules.size(), 1u);
+    return tier.modules.at(0);
+  };
+  EXPECT_FALSE(module_of(1) == module_of(3));
 }
 
 // Parts of the depth, added up by a second dispatch.
