@@ -137,6 +137,21 @@ Bounds shifted_right(const View&, const In& in) {
   return x.lowest >= 0 ? Bounds{0, x.highest} : Bounds{};
 }
 
+Bounds halved(const View& view, const In& in) {
+  const Bounds x = in(0), bits = in(1);
+  const double most = std::exp2(-std::max(bits.lowest, 0.0)), least = std::exp2(-bits.highest);
+  const double up = view.flag("round") ? 0.5 : 0;
+  return {std::floor(times(x.lowest, x.lowest < 0 ? most : least) + up),
+          std::floor(times(x.highest, x.highest > 0 ? most : least) + up)};
+}
+// Bits that are shifted out leave any number.
+Bounds doubled(const View& view, const In& in) {
+  const Bounds x = in(0), bits = in(1), all = bounds_of(view.out().dtype);
+  const double factor = std::exp2(bits.highest);
+  const Bounds result{std::min(x.lowest, times(x.lowest, factor)), std::max(x.highest, times(x.highest, factor))};
+  return bits.lowest >= 0 && result.lowest >= all.lowest && result.highest <= all.highest ? result : Bounds{};
+}
+
 Bounds converted(const View& view, const In& in) {
   const DType from = view.in(0).dtype, to = view.out().dtype;
   if (to == DType::boolean) return {0, 1};

@@ -27,6 +27,8 @@ Bounds quotient(const View& view, const In& in);
 Bounds bits(const View& view, const In& in);           // AND, OR, XOR
 Bounds inverted_bits(const View& view, const In& in);  // BITWISE_NOT
 Bounds shifted_right(const View& view, const In& in);
+Bounds halved(const View& view, const In& in);       // ARITHMETIC_RIGHT_SHIFT
+Bounds doubled(const View& view, const In& in);      // LOGICAL_LEFT_SHIFT: of what it is by a known number of bits
 Bounds converted(const View& view, const In& in);    // CAST
 Bounds clamped(const View& view, const In& in);      // CLAMP
 Bounds zero_or_one(const View& view, const In& in);  // 0 or 1

@@ -20,7 +20,7 @@ Op tosa_arithmetic_right_shift() {
   Op op = binary_row("arithmetic_right_shift", 16, "a shifted right by b bits, copies of the sign shifted in",
                      integers("in_out", {DType::i8, DType::i16, DType::i32}) + int64s("in_out"), eval);
   op.attrs = {{"round", AttrKind::boolean}};
-  op.bounds = bounds::shifted_right;
+  op.bounds = bounds::halved;
   return op;
 }
 }  // namespace tosaic::tosa
