@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/tosa_operators.h"
+#include "ops/lowering/functions.h"
 #include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) {
+Vals lower(Builder&, const Call& call) {
   Val x = call.tensor("self");
-  return promotion::is_real(x) ? b.unary(tosa::op::floor, x) : x;
+  return promotion::is_real(x) ? functions::floor(x) : x;
 }
 }  // namespace
 

@@ -6,7 +6,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  return b.sub(x, functions::truncated(x));
+  return b.sub(x, functions::in_units_of(x, functions::truncated(x)));
 }
 }  // namespace
 

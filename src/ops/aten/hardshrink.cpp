@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/tosa_operators.h"
 #include "ops/lowering/functions.h"
 #include "ops/op.h"
 
@@ -7,8 +6,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  Val small = functions::at_least(b.like(x, call.number("lambd")), b.unary(tosa::op::abs, x));
-  return b.select(small, b.like(x, 0.0), x);
+  return functions::up_to(functions::magnitude(x), call.number("lambd"), b.like(x, 0.0), x);
 }
 }  // namespace
 

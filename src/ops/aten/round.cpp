@@ -18,8 +18,9 @@ Vals lower(Builder& b, const Call& call) {
   const auto divided = [&](Val v) {
     return v.type().quantised() ? b.scaled(v, 1 / ten) : functions::nearest_quotient(v, b.like(v, ten));
   };
-  if (decimals < 0) return b.scaled(functions::round_half_even(divided(x)), ten);
-  return divided(functions::round_half_even(b.scaled(x, ten)));
+  const auto rounded = [](Val v) { return functions::round_half_even(functions::in_binary_units(v)); };
+  if (decimals < 0) return b.scaled(rounded(divided(x)), ten);
+  return divided(rounded(b.scaled(x, ten)));
 }
 }  // namespace
 

@@ -9,8 +9,7 @@ Vals lower(Builder& b, const Call& call) {
   const DType type = given.dtype();  // TOSA compares floats and i32
   const bool narrow = !given.type().quantised() && (type == DType::u8 || type == DType::i8 || type == DType::i16);
   const Val x = narrow ? b.cast(given, DType::i32) : given;
-  const Val low = functions::at_least(b.like(x, call.number("threshold")), x);
-  const Val y = b.select(low, b.like(x, call.number("value")), x);
+  const Val y = functions::up_to(x, call.number("threshold"), b.like(x, call.number("value")), x);
   return narrow ? b.cast(y, type) : y;
 }
 }  // namespace

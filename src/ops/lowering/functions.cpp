@@ -144,21 +144,7 @@ Val arctangent(Val x) {
 
 Val with_sign_of(Val sign, Val x) { return where(less(sign, 0.0), x.builder().negate(x), x); }
 
-// floor(x) and its distance d from x are exact in every format; a tie goes to the even neighbour.
-Val round_half_even(Val x) {
-  Builder& b = x.builder();
-  Val low = b.unary(tosa::op::floor, x), d = b.sub(x, low), half = b.scaled(low, 0.5);
-  Val odd = negation(equal(half, b.unary(tosa::op::floor, half)));
-  Val up = either(greater(d, 0.5), both(equal(d, b.like(x, 0.5)), odd));
-  return where(up, b.add(low, 1.0), low);
-}
-
 Val rounded(Val x, DType to) { return x.builder().tosa_all(tosa::op::cast, {x}, {}, to).at(0); }
-
-Val truncated(Val x) {
-  Builder& b = x.builder();
-  return where(less(x, 0.0), b.unary(tosa::op::ceil, x), b.unary(tosa::op::floor, x));
-}
 
 Val whole_power(Val base, std::int64_t exponent) {
   Builder& b = base.builder();
@@ -169,6 +155,15 @@ Val whole_power(Val base, std::int64_t exponent) {
   return exponent % 2 ? b.mul(even, base) : even;
 }
 
+// Quantised values have no choice on every NPU: what is beyond the bound, held to one unit, is 0 or 1.
+Val up_to(Val x, double bound, Val a, Val c) {
+  Builder& b = x.builder();
+  if (!x.type().quantised()) return b.select(at_least(b.like(x, bound), x), a, c);
+  const double unit = x.type().scales->scale[0];
+  const Val above = b.clamp(b.sub(x, b.like(x, bound)), 0.0, unit);
+  return b.add(a, b.mul(b.sub(c, a), b.relabelled(above, {above.dtype(), above.shape(), Scales{{1}, {0}}})));
+}
+
 Val weighted_sum(Val a, Val x, double weight) {
   Builder& b = a.builder();
   if (weight == 1) return b.add(a, x);
@@ -177,6 +172,12 @@ Val weighted_sum(Val a, Val x, double weight) {
   if (weight == 0) return b.add(a, b.like(a, 0.0));
   Val part = b.rescale(b.scaled(x, std::fabs(weight)), x.type());
   return weight > 0 ? b.add(a, part) : b.sub(a, part);
+}
+
+Val magnitude(Val x) {
+  Val y = x.builder().unary(tosa::op::abs, x);
+  x.builder().graph()[y.id()].type = x.type();
+  return y;
 }
 
 Val greater(Val a, Val b) { return a.builder().binary(tosa::op::greater, a, b); }

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "ops/builder.h"
+#include "ops/lowering/whole_numbers.h"
 
 namespace tosaic::functions {
 
@@ -31,16 +32,19 @@ Val arctangent(Val x);
 
 // x where `sign` is not negative, otherwise -x.
 Val with_sign_of(Val sign, Val x);
-Val round_half_even(Val x);
 // As integers: to the nearest, ties to even, and what lies beyond `to` to its nearest, as TOSA's CAST does. (PyTorch's
 // casts truncate.)
 Val rounded(Val x, DType to);
-Val truncated(Val x);
 // base^exponent for a whole exponent, by repeated squaring; negative exponents take the reciprocal first.
 Val whole_power(Val base, std::int64_t exponent);
 
+// a where x <= bound, elsewhere (and where x is NaN) c. Quantised operands share a scale.
+Val up_to(Val x, double bound, Val a, Val c);
 // a + weight * b. Quantised operands share a scale; the weighted one is brought back to it.
 Val weighted_sum(Val a, Val b, double weight);
+
+// |x|, of quantised values as well.
+Val magnitude(Val x);
 
 // Predicates, bool tensors.
 Val greater(Val a, Val b);
