@@ -20,9 +20,9 @@ std::optional<std::string> marks_problem(const Node& node) {
   const bool wrong =
       node.op.is_control_flow()
           ? wrong_type(node, mark::kept) || wrong_type(node, mark::floats) || wrong_type(node, mark::operands)
-          : node.op.is_aten() &&
-                (wrong_type(node, mark::complex_results) || wrong_type(node, mark::exact) ||
-                 wrong_type(node, mark::fine) || wrong_type(node, mark::largest) || wrong_type(node, mark::distinct));
+          : node.op.is_aten() && (wrong_type(node, mark::complex_results) || wrong_type(node, mark::exact) ||
+                                  wrong_type(node, mark::finer) || wrong_type(node, mark::integers) ||
+                                  wrong_type(node, mark::largest) || wrong_type(node, mark::distinct));
   if (wrong) return fmt::format("a mark of {} has another type (ir/marks.h)", node.op);
   return std::nullopt;
 }

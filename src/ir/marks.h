@@ -30,7 +30,10 @@ inline constexpr Mark<std::vector<std::string>> argument_order{"argument_order"}
 inline constexpr Mark<bool> effect{"effect"}, undecomposed{"undecomposed"};
 inline constexpr Mark<bool> complex_results{"complex_results"};  // real and imaginary parts, not yet pairs of floats
 inline constexpr Mark<bool> exact{"exact"};  // its rounding shows: the nearest float (normalise/seen_rounding.cpp)
-inline constexpr Mark<bool> fine{"fine"};    // its table needs more knots next to 0 (quantise/fine_tables.h)
+// How a function of 16 bits is computed (quantise/function_forms.h): with knots next to 0 that lie so many times closer
+// to each other; without a table.
+inline constexpr Mark<std::int64_t> finer{"finer"};
+inline constexpr Mark<bool> integers{"integers"};
 inline constexpr Mark<bool> distinct{"distinct"};  // its indices name no element twice: one SCATTER
 // Of each constant operand that grows with the sizes: its largest magnitude at any of them; else 0.
 inline constexpr Mark<std::vector<double>> largest{"largest"};

@@ -6,7 +6,7 @@
 #include "ops/definitions/rest.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/steps.h"
-#include "quantise/fine_tables.h"
+#include "quantise/function_forms.h"
 #include "quantise/quantised_states.h"
 #include "quantise/weights_on_samples.h"
 
@@ -54,7 +54,7 @@ Result<Normal> normalise_program(Graph program, const Context& c) {
     c.say(std::move(found.error()));
   }
   normal.by_pt2e = is_quantised(normal.graph);
-  if (normal.by_pt2e) mark_fine_tables(normal.graph);
+  if (normal.by_pt2e) mark_function_forms(normal.graph);
   const bool integers = c.options.in_integers() || normal.by_pt2e;
   if (!integers && c.options.weight_quantisation.bits != 0 && !c.target.keeps_quantised_weights())
     return no_quantised_weights(c.target);

@@ -9,11 +9,10 @@
 
 #include "base/parallel.h"
 #include "cpu/cpu.h"
-#include "ir/marks.h"
 #include "lower/lower.h"
 #include "quantise/certain_ranges.h"
 #include "quantise/counted_factors.h"
-#include "quantise/fine_tables.h"
+#include "quantise/function_forms.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/observed_program.h"
@@ -103,7 +102,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
                                    const std::vector<std::vector<Tensor>>& samples, RowSizes& rows,
                                    Saturation& saturation, ComparedScalars& compared, LayerMeans& means,
                                    LayerRows& layer_rows, std::map<ValueId, Range>& narrow,
-                                   std::vector<std::size_t>& fine, const QuantiseOptions& options, const Sink& sink) {
+                                   std::vector<FunctionForm>& forms, const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
   CountedFactors factors(graph, plan);
   const std::optional<Graph> more = factors.with_counted(graph, plan);
@@ -181,7 +180,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
     for (std::size_t i = first; i < end; ++i)
       group_ranges.at(counted[i]->first) = counted[i]->second.best_range(plan.wide[counted[i]->first] ? 65535 : 255);
   });
-  fine = fine_tables(graph, group_ranges, histograms, plan);
+  forms = function_forms(graph, group_ranges, histograms, plan, options);
   std::vector<Range> ranges(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (plan.quantised[v]) ranges[v] = group_ranges[plan.group[v]];
@@ -205,10 +204,10 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
     LayerMeans means = options.bias_correction ? means_wanted(program.graph, plan, samples.size()) : LayerMeans();
     LayerRows layer_rows(program.graph, plan, options, samples.size());
     std::map<ValueId, Range> narrow;
-    std::vector<std::size_t> fine;
+    std::vector<FunctionForm> forms;
     TOSAIC_TRY(std::vector<Range> ranges,
                observe(program.graph, program.certain, plan, samples, rows, saturation, compared, means, layer_rows,
-                       narrow, fine, options, sink ? hold : Sink()));
+                       narrow, forms, options, sink ? hold : Sink()));
     if (!again) {
       const bool joined = join_masked(program.graph, saturation, unlike_ranges);
       if (find_unlike_scalars(program.graph, saturation, options, unlike_ranges) || joined) continue;
@@ -217,7 +216,7 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
       for (const auto& [n, d] : unlike_ranges.warnings)
         if (program.graph.nodes[n].outputs[0] < program.first_scaled) sink(d);
     for (Diagnostic& d : said) sink(std::move(d));
-    for (const std::size_t n : fine) set_mark(program.graph.nodes[n], mark::fine, true);
+    for (const FunctionForm& form : forms) set_form(program.graph.nodes[form.node], form);
     std::vector<char> cut(program.graph.values.size(), 0);
     for (ValueId v = 0; v < cut.size(); ++v) cut[v] = saturation.meaningful(v).has_value();
     return Calibrated{.graph = std::move(program.graph),

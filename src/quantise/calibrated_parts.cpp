@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantise/calibrated_parts.h"
 
-#include "ir/marks.h"
 #include "quantise/certain_ranges.h"
+#include "quantise/function_forms.h"
 #include "quantise/successors.h"
 
 namespace tosaic {
@@ -85,8 +85,7 @@ std::optional<Calibrated> calibrated_with_parts(Calibrated before, Expanded prog
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (const ValueId was = same.value(v); was != no_value) now[was] = v;
   for (std::size_t n = 0; n < program.graph.nodes.size(); ++n)
-    if (const auto was = same.node(n); was && has_mark(before.graph.nodes[*was], mark::fine))
-      set_mark(program.graph.nodes[n], mark::fine, true);
+    if (const auto was = same.node(n); was) set_form_of(before.graph.nodes[*was], program.graph.nodes[n]);
   before.means.rename(now);
   before.rows.rename(now);
   return Calibrated{.graph = std::move(program.graph),

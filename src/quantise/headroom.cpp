@@ -24,7 +24,7 @@ bool undefined_beyond(const Graph& graph, const Node& node, const Range& range) 
 // Many elements lie next to a pole at 0, as quiet ones do before a logarithm, and what comes to 0 in quantised values
 // gets the end of the result's range: that is to be the least that the samples show.
 bool ends_at_zero(const Graph& graph, const Node& node) {
-  if (!has_mark(node, mark::fine)) return false;
+  if (!has_mark(node, mark::finer)) return false;
   auto trial = try_in_shape(graph, node, Shape{1});
   if (!trial.ok() || trial->graph.inputs.size() != 1) return false;
   auto y = computed_at(*trial, {{0.0}});

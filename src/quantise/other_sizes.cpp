@@ -8,6 +8,7 @@
 #include "ir/marks.h"
 #include "ir/tensor.h"
 #include "quantise/calibration.h"
+#include "quantise/function_forms.h"
 #include "quantise/large_pools.h"
 #include "quantise/norms_anew.h"
 #include "quantise/sums_of_shares.h"
@@ -55,10 +56,9 @@ Status has_no_bodies(const Graph& graph) {
   return {};
 }
 
-// Tables that samples of one size ask to be fine are fine at all.
-void same_tables(const Graph& from, Graph& to) {
-  for (std::size_t n = 0; n < to.nodes.size(); ++n)
-    if (has_mark(from.nodes[n], mark::fine)) set_mark(to.nodes[n], mark::fine, true);
+// Functions have the forms at all sizes that samples of one ask for.
+void same_forms(const Graph& from, Graph& to) {
+  for (std::size_t n = 0; n < to.nodes.size(); ++n) set_form_of(from.nodes[n], to.nodes[n]);
 }
 
 // Constants that grow with the sizes (positions, masks) have the scale of the largest one at all sizes.
@@ -118,7 +118,7 @@ Status share_ranges(std::span<Calibration* const> at_sizes) {
     const Calibration::Impl& more = other->impl();
     TOSAIC_CHECK(has_no_bodies(more.found.graph));
     TOSAIC_CHECK(is_one_program(first.found.graph, more.found.graph));
-    same_tables(more.found.graph, first.found.graph);
+    same_forms(more.found.graph, first.found.graph);
     QuantisationPlan theirs = more.found.plan;
     for (ValueId v = 0; v < theirs.wide.size(); ++v)  // what samples of any size want in 16 bits has them at all
       theirs.wide[v] = first.found.plan.wide[v] = static_cast<char>(theirs.wide[v] | first.found.plan.wide[v]);
@@ -173,7 +173,7 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   write_norms_as(known.rounds, graph, inner, certain, scaled, options);
   linear_forms(graph, inner, as_known);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
-  same_tables(known.graph, graph);
+  same_forms(known.graph, graph);
   if (!options.varying.empty()) note_largest(known.graph, graph, other.impl().found.largest);
   Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,
                   known.compared,   known.first_scaled, {},           {},           {},

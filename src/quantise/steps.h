@@ -33,8 +33,6 @@ Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bo
 void squares_of_roots(Graph& graph);
 // Logarithms of energies, computed on logarithms, in 16 bits; `inner` grows with the graph's values.
 void logarithms_of_squares(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options);
-// Floors of 16 bits, which are exact as quotients.
-void floors_as_quotients(Graph& graph, const QuantiseOptions& options);
 // Integers next to floats become floats, and what is between integers alone stays integers; `inner` grows with the
 // graph's values.
 void whole_numbers(Graph& graph, std::vector<char>& inner);

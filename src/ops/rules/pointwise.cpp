@@ -3,14 +3,16 @@
 
 #include "ir/marks.h"
 #include "ops/computed.h"
-#include "ops/fine_table.h"
+#include "ops/finer_table.h"
+#include "ops/rules/in_integers.h"
 #include "ops/rules/quantisation_rule.h"
 #include "ops/rules/quantised_call.h"
 
 namespace tosaic {
 namespace {
 
-// One table, f being the operator's float lowering run on the representable inputs.
+// One table or two, or no table (quantise/function_forms.h), f being the operator's float lowering run on the
+// representable inputs.
 Vals lower(QuantisedCall& call) {
   Builder& b = call.b;
   Val x = call.operands.at(0).value();
@@ -32,7 +34,10 @@ Vals lower(QuantisedCall& call) {
     return std::move(*values);
   };
   const TensorType to = call.declared.at(0).with(x.shape());
-  Val y = has_mark(call.node, mark::fine) ? fine_table(b, x, to, f) : b.table(x, to, f);
+  if (has_mark(call.node, mark::integers))
+    if (const auto y = in_integers(call)) return *y;
+  const std::int64_t* finer = find_mark(call.node, mark::finer);
+  Val y = finer ? finer_table(b, x, to, f, static_cast<int>(*finer)) : b.table(x, to, f);
   return {b.reshape(y, call.declared[0].shape)};
 }
 
