@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/parallel.h"
@@ -12,6 +13,7 @@
 #include "lower/lower.h"
 #include "quantise/certain_ranges.h"
 #include "quantise/counted_factors.h"
+#include "quantise/flat_ends.h"
 #include "quantise/function_forms.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
@@ -96,13 +98,19 @@ void say_not_finite(const Graph& graph, const QuantisationPlan& plan, const Satu
   }
 }
 
+// Of functions, and groups that they read.
+struct Functions {
+  std::vector<FunctionForm> forms;
+  std::set<ValueId> flat_beyond;  // the ranges of these groups
+};
+
 // Runs the program on the samples: a range for every value that becomes integers. What cannot be run stays float, what
 // is masked may take 16 bits: the plan says so then.
 Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& certain, QuantisationPlan& plan,
                                    const std::vector<std::vector<Tensor>>& samples, RowSizes& rows,
                                    Saturation& saturation, ComparedScalars& compared, LayerMeans& means,
-                                   LayerRows& layer_rows, std::map<ValueId, Range>& narrow,
-                                   std::vector<FunctionForm>& forms, const QuantiseOptions& options, const Sink& sink) {
+                                   LayerRows& layer_rows, std::map<ValueId, Range>& narrow, Functions& functions,
+                                   const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
   CountedFactors factors(graph, plan);
   const std::optional<Graph> more = factors.with_counted(graph, plan);
@@ -180,7 +188,8 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
     for (std::size_t i = first; i < end; ++i)
       group_ranges.at(counted[i]->first) = counted[i]->second.best_range(plan.wide[counted[i]->first] ? 65535 : 255);
   });
-  forms = function_forms(graph, group_ranges, histograms, plan, options);
+  if (options.scheme == Scheme::int16x8) functions.flat_beyond = end_where_flat(graph, plan, group_ranges);
+  functions.forms = function_forms(graph, group_ranges, histograms, plan, options);
   std::vector<Range> ranges(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (plan.quantised[v]) ranges[v] = group_ranges[plan.group[v]];
@@ -204,10 +213,10 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
     LayerMeans means = options.bias_correction ? means_wanted(program.graph, plan, samples.size()) : LayerMeans();
     LayerRows layer_rows(program.graph, plan, options, samples.size());
     std::map<ValueId, Range> narrow;
-    std::vector<FunctionForm> forms;
+    Functions functions;
     TOSAIC_TRY(std::vector<Range> ranges,
                observe(program.graph, program.certain, plan, samples, rows, saturation, compared, means, layer_rows,
-                       narrow, forms, options, sink ? hold : Sink()));
+                       narrow, functions, options, sink ? hold : Sink()));
     if (!again) {
       const bool joined = join_masked(program.graph, saturation, unlike_ranges);
       if (find_unlike_scalars(program.graph, saturation, options, unlike_ranges) || joined) continue;
@@ -216,9 +225,10 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
       for (const auto& [n, d] : unlike_ranges.warnings)
         if (program.graph.nodes[n].outputs[0] < program.first_scaled) sink(d);
     for (Diagnostic& d : said) sink(std::move(d));
-    for (const FunctionForm& form : forms) set_form(program.graph.nodes[form.node], form);
+    for (const FunctionForm& form : functions.forms) set_form(program.graph.nodes[form.node], form);
     std::vector<char> cut(program.graph.values.size(), 0);
-    for (ValueId v = 0; v < cut.size(); ++v) cut[v] = saturation.meaningful(v).has_value();
+    for (ValueId v = 0; v < cut.size(); ++v)
+      cut[v] = saturation.meaningful(v).has_value() || functions.flat_beyond.contains(plan.group[v]);
     return Calibrated{.graph = std::move(program.graph),
                       .plan = std::move(plan),
                       .ranges = std::move(ranges),

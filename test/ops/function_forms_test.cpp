@@ -200,5 +200,35 @@ TEST(FunctionForms, are_tables_in_8_bits_and_beside_weights_that_lose_more) {
   EXPECT_EQ(forms(layer + "  %z: 4096x1xf32 = aten.round.default(%l)", 3), "round integers");
 }
 
+// The scale of a function's operand, of a range of several hundreds.
+double operand_scale(const std::string& body) {
+  auto graph = parse("graph @main(%x: 1x64xf32, %u: 1x64xf32) -> (%z) {\n" + body + "\n}\n");
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  std::vector<double> content;
+  for (int i = 0; i < 64; ++i) content.push_back((i - 32) * 10);
+  const Tensor x{(*graph)[graph->inputs[0]].type, constant_bytes(DType::f32, std::span<const double>(content))};
+  const auto quantised = quantise(*std::move(graph), {{x, x}}, {.scheme = Scheme::int16x8, .threads = 1}, {});
+  EXPECT_TRUE(quantised.ok()) << quantised.error().message;
+  for (const Value& v : quantised->values)
+    if (v.name == "s" && v.type.quantised()) return v.type.scales->scale[0];
+  ADD_FAILURE();
+  return 0;
+}
+
+TEST(FunctionForms, ranges_end_where_the_functions_that_read_them_are_flat) {
+  const std::string sum = "  %s: 1x64xf32 = aten.add.Tensor(%x, %u)\n", tanh = "aten.tanh.default(%s)\n";
+  const auto reach = [](const std::string& body) { return operand_scale(body) * 32767 / 1.5; };
+  EXPECT_NEAR(reach(sum + "  %z: 1x64xf32 = " + tanh), 6, 1);
+  EXPECT_NEAR(reach(sum + "  %z: 1x64xf32 = aten.sigmoid.default(%s)\n"), 12, 1);
+  EXPECT_GT(reach(sum + "  %z: 1x64xf32 = aten.silu.default(%s)\n"), 500);  // not above 0
+  const std::string two = sum + "  %t: 1x64xf32 = " + tanh;
+  EXPECT_NEAR(reach(two + "  %e: 1x64xf32 = aten.sigmoid.default(%s)\n  %z: 1x64xf32 = aten.add.Tensor(%t, %e)"), 12,
+              1);
+  EXPECT_GT(reach(two + "  %z: 1x64xf32 = aten.add.Tensor(%t, %s)"), 500);  // which reads it, too
+  EXPECT_NEAR(reach(sum + "  %v: 64x1xf32 = aten.view.default(%s) {size=[64, 1]}\n"
+                          "  %z: 64x1xf32 = aten.tanh.default(%v)"),
+              6, 1);
+}
+
 }  // namespace
 }  // namespace tosaic

@@ -231,9 +231,10 @@ class Scores(torch.nn.Module):
         return torch.sigmoid(self.scores(torch.relu(self.hidden(x))))
 
 
-def test_what_saturates_on_purpose_is_no_loss():
+@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+def test_what_saturates_on_purpose_is_no_loss(scheme):
     torch.manual_seed(2)
     model, samples = Scores().eval(), [torch.randn(8, 16) for _ in range(8)]
-    found = tosaic.compare(model, samples[0], "tosa-int", calibration=samples)
+    found = tosaic.compare(model, samples[0], "tosa-int", calibration=samples, quantize=scheme)
     assert all(layer["own"]["snr_db"] > 25 for layer in found.layers if layer["own"] and layer["own"]["snr_db"] is not None)
     assert not any(reason["kind"] == "clipped" for layer in found.layers for reason in layer["reasons"])
