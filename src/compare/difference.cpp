@@ -114,6 +114,10 @@ double Difference::db() const {
   return signal_to_noise_db(all_.signal, all_.noise);
 }
 
+double Difference::db_beside(const Difference& sum) const {
+  return std::isfinite(db()) ? signal_to_noise_db(std::max(all_.signal, sum.all_.signal), all_.noise) : db();
+}
+
 TensorError Difference::error() const {
   const double lengths = std::sqrt(all_.signal * all_.got);
   TensorError error{db(), lengths > 0 && std::isfinite(lengths) ? all_.product / lengths : db() > 0 ? 1.0 : 0.0, {}};

@@ -85,7 +85,8 @@ class Equaliser {
         plan_(plan),
         program_(program),
         sizes_(sizes),
-        largest_weight_(options.sixteen_bits ? 32767 : 127) {
+        largest_weight_(options.sixteen_bits ? 32767 : 127),
+        spare_(options.scheme == Scheme::int16x8 ? of_sixteen_bits : 1) {
     for (ValueId v = 0; v < program.of.size(); ++v)
       if (program.varies(v) && !plan.hidden[v] && !known(v)) make_one(program.of[v], program.factors);
     choices_.resize(program.factors.count());
@@ -114,13 +115,12 @@ class Equaliser {
     if (channels.power <= 0) return;
     const ChannelSizes& sizes = of(v);
     const double lowest = sizes.lowest(), highest = sizes.highest();
-    const double spare = plan_.wide[v] ? of_sixteen_bits : 1;
     const auto room = [](double end, double of_channel) {
       return of_channel == 0 ? std::numeric_limits<double>::infinity() : end / of_channel;
     };
     for (std::size_t i = 0; i < channels.by_index.size(); ++i) {
       double& limit = choice(channels.by_index[i]).limit;
-      const double up = spare * std::min(room(highest, sizes.likely_highest(i)), room(lowest, sizes.likely_lowest(i)));
+      const double up = spare_ * std::min(room(highest, sizes.likely_highest(i)), room(lowest, sizes.likely_lowest(i)));
       limit = std::min(limit, std::pow(up, 1.0 / channels.power));
     }
   }
@@ -157,7 +157,8 @@ class Equaliser {
   const QuantisationPlan& plan_;
   EqualisableProgram& program_;
   const Sizes& sizes_;
-  double largest_weight_;        // of quantised weights
+  const double largest_weight_;  // of quantised weights
+  const double spare_;           // the part of the range that channels may reach
   std::vector<Choice> choices_;  // per factor; those of roots count
 };
 

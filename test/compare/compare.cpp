@@ -55,6 +55,21 @@ TEST(Compare, own_and_accumulated_errors_are_those_by_hand) {
   EXPECT_EQ(found.outputs[0].error.db, b.accumulated.db);
 }
 
+// x is 100, and a = 3 becomes 2: by itself that is 9.5 dB, in the sum with x 40.
+TEST(Compare, a_term_of_a_sum_is_held_against_the_sum) {
+  const Comparison found = compared(program_of(R"(graph @main(%x: 1xf32) -> (%b) {
+  %a: 1xf32 = aten.mul.Tensor(%x) {other=0.03} loc("m.py":1 from "aten.mul.Tensor" as "mul")
+  %b: 1xf32 = aten.add.Tensor(%x, %a) loc("m.py":2 from "aten.add.Tensor" as "add")
+})"),
+                                    R"(graph @main(%x: 1xi8<1:0>) -> (%b) {
+  %a: 1xi8<2:0> = aten.mul.Tensor(%x) {other=0.03} loc("m.py":1 from "aten.mul.Tensor" as "mul")
+  %b: 1xi8<2:0> = aten.add.Tensor(%x, %a) loc("m.py":2 from "aten.add.Tensor" as "add")
+})",
+                                    {100});
+  EXPECT_NEAR(layer(found, "a").own_db.value_or(0), db_of(103 * 103, 1), in_db);
+  EXPECT_NEAR(layer(found, "a").accumulated.db, db_of(9, 1), in_db);
+}
+
 TEST(Compare, floats_that_are_nan_are_no_equal) {
   const Comparison found = compared(program_of(R"(graph @main(%x: 4xf32) -> (%b) {
   %b: 4xf32 = aten.log.default(%x) loc("m.py":1 from "aten.log.default" as "log")
