@@ -20,8 +20,8 @@ class Widening {
            bool float_ends, QuantisationPlan& plan)
       : graph_(graph), ranges_(ranges), histograms_(histograms), plan_(plan), made_by_(producers(graph)) {
     fixed_.assign(graph.values.size(), 0);
-    for (const auto& ends : {graph.inputs, graph.outputs})
-      for (ValueId v : ends) fixed_[plan.group[v]] = !float_ends;
+    for (ValueId v : graph.inputs) fixed_[plan.group[v]] |= !float_ends || !has_one_like(graph.outputs, v);
+    for (ValueId v : graph.outputs) fixed_[plan.group[v]] |= !float_ends || !has_one_like(graph.inputs, v);
     for (const State& state : graph.states)
       for (ValueId v : {state.input, state.output}) fixed_[plan.group[v]] = 1;
     for (ValueId v = 0; v < plan.widths.size(); ++v)
@@ -65,6 +65,10 @@ class Widening {
         if (v != no_value && !graph_[v].is_constant() && elements(v) == elements(node.outputs[0]))
           step_[node.outputs[0]] = std::max(step_[node.outputs[0]], step_[v]);
     }
+  }
+
+  bool has_one_like(const std::vector<ValueId>& ends, ValueId v) const {
+    return std::ranges::any_of(ends, [&](ValueId end) { return graph_[end].type.shape == graph_[v].type.shape; });
   }
 
   std::int64_t elements(ValueId v) const { return graph_[v].type.shape.elements(); }

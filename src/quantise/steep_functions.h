@@ -10,7 +10,8 @@
 namespace tosaic {
 
 // On the ranges of groups as the samples show them, and the histograms of those that have one. Only where
-// `plan.may_widen` says so; `float_ends`: what leaves the program as floats, and comes back, too.
+// `plan.may_widen` says so. `float_ends`: what enters and leaves the program are floats, so that a state, which does
+// both, may have them as well.
 void widen_steep_operands(const Graph& graph, const std::map<ValueId, Range>& ranges,
                           const std::map<ValueId, Histogram>& histograms, bool float_ends, QuantisationPlan& plan);
 
