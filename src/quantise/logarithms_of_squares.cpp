@@ -37,7 +37,7 @@ constexpr std::size_t most_asked = 4096;
 class OfSquares {
  public:
   OfSquares(Graph& graph, const QuantiseOptions& options)
-      : graph_(graph), options_(options), before_(graph.nodes), made_by_(producers(graph)), out_(graph), b_(graph) {}
+      : graph_(graph), options_(options), calls_(graph), out_(graph), b_(graph) {}
 
   void run() {
     for (Node& node : out_.nodes())
@@ -64,13 +64,13 @@ class OfSquares {
   // The logarithm of v, which is no less than 0; where v is less than `floor`, of any number up to that. Nothing: v is
   // not known to be that.
   Found log_of(ValueId v, double floor) {
-    if (v == no_value || made_by_[v] < 0 || graph_[v].type.dtype != DType::f32 || known_.size() > most_asked) return {};
+    const Node* maker = calls_.maker(v);
+    if (!maker || graph_[v].type.dtype != DType::f32 || known_.size() > most_asked) return {};
     const auto [known, fresh] = known_.try_emplace({v, floor});
     if (fresh) {
       const bool before = std::exchange(squares_, false);
-      const Node& maker = before_[static_cast<std::size_t>(made_by_[v])];
-      const Found found = made_of(maker, floor);
-      if (found) loc_ = joined(loc_, maker.loc);
+      const Found found = made_of(*maker, floor);
+      if (found) loc_ = joined(loc_, maker->loc);
       known_[{v, floor}] = {found, squares_};
       squares_ |= before;
       return found;
@@ -95,31 +95,15 @@ class OfSquares {
       return what == op::maximum ? no_less(node.inputs[1], only_number(graph_, node.inputs[0]), floor) : Found();
     const ValueId x = node.inputs[0];
     if (what == op::abs) return log_of_size(x, floor);
-    if (const auto exponent = exponent_of(graph_, node)) return of_power(x, *exponent, floor);
-    if (what == op::clamp_min || (what == op::clamp && !number(node, "max")))
-      return no_less(x, number(node, "min"), floor);
+    if (const auto exponent = exponent_of(graph_, calls_, node)) return of_power(x, *exponent, floor);
+    if (what == op::clamp_min || (what == op::clamp && !number_of(node, "max")))
+      return no_less(x, number_of(node, "min"), floor);
     if (what == op::maximum) return no_less(x, only_number(graph_, node.inputs[1]), floor);
-    if (what == op::mul_Tensor && node.inputs.size() == 2 && same(x, node.inputs[1])) return of_power(x, 2, floor);
     if (what == op::mul_Tensor || what == op::mul_Scalar) return of_multiple(x, factor(node), floor);
     if (what == op::div_Tensor || what == op::div_Scalar) return of_multiple(x, 1 / factor(node), floor);
     if (what == op::add_Tensor || what == op::add_Scalar) return of_sum(node, floor);
     if (what == op::sum_dim_IntList || what == op::mean_dim) return of_elements(node, floor);
     return {};
-  }
-
-  // The same view of one value, perhaps: x[0] * x[0].
-  bool same(ValueId a, ValueId b) const {
-    while (a != b) {
-      if (a == no_value || b == no_value || made_by_[a] < 0 || made_by_[b] < 0) return false;
-      const Node &one = before_[static_cast<std::size_t>(made_by_[a])],
-                 &other = before_[static_cast<std::size_t>(made_by_[b])];
-      if (one.op != other.op || one.attrs != other.attrs || one.inputs.size() != 1 || other.inputs.size() != 1 ||
-          one.outputs.size() != 1 || other.outputs.size() != 1)
-        return false;
-      a = one.inputs[0];
-      b = other.inputs[0];
-    }
-    return true;
   }
 
   Found of_power(ValueId x, double exponent, double floor) {
@@ -144,7 +128,7 @@ class OfSquares {
   }
 
   Found of_sum(const Node& node, double floor) {
-    if (number(node, "alpha").value_or(1) != 1) return {};
+    if (number_of(node, "alpha").value_or(1) != 1) return {};
     const auto constant = scalar_among(node);
     if (!constant && node.inputs.size() == 2) {
       const double of_each = floor * unseen;
@@ -161,11 +145,9 @@ class OfSquares {
   // Has it, or may it have: in programs of int8 only sums of products do, and x * x of 8 bits is whole in 16.
   bool has_16_bits(ValueId x) const {
     if (options_.scheme == Scheme::int16x8) return true;
-    for (; x != no_value && made_by_[x] >= 0;) {
-      const Node& maker = before_[static_cast<std::size_t>(made_by_[x])];
-      const Rule rule = find_aten(maker.op).rule;
-      if (rule->accumulates || !rule->passes_values || maker.inputs.empty()) return rule->accumulates;
-      x = maker.inputs[0];
+    for (const Node* maker = calls_.maker(x); maker; maker = calls_.maker(maker->inputs[0])) {
+      const Rule rule = find_aten(maker->op).rule;
+      if (rule->accumulates || !rule->passes_values || maker->inputs.empty()) return rule->accumulates;
     }
     return false;
   }
@@ -191,12 +173,6 @@ class OfSquares {
 
   static Found times(const Found& log, double factor) { return log ? Found(calls::mul(*log, factor)) : log; }
 
-  static std::optional<double> number(const Node& node, const char* name) {
-    const Attr* attr = node.attrs.find(name);
-    if (attr && std::holds_alternative<double>(*attr)) return std::get<double>(*attr);
-    if (attr && std::holds_alternative<std::int64_t>(*attr)) return static_cast<double>(std::get<std::int64_t>(*attr));
-    return {};
-  }
   // The second operand of a sum or a product, a number or a constant of one element.
   std::optional<double> scalar_among(const Node& node) const {
     if (const auto scalar = scalar_of(node)) return scalar;
@@ -206,8 +182,7 @@ class OfSquares {
 
   Graph& graph_;
   const QuantiseOptions& options_;
-  const std::vector<Node> before_;
-  const std::vector<std::int32_t> made_by_;
+  const Calls calls_;
   Rewriter out_;
   Composer b_;
   std::map<std::pair<ValueId, double>, std::pair<Found, bool>> known_;  // and whether there are squares among it

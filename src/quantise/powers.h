@@ -2,6 +2,7 @@
 // Calls that raise their operand to a power that is known. Private to quantise/.
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "ir/aten_operators.h"
 #include "ir/tensor.h"
@@ -14,15 +15,51 @@ inline std::optional<double> only_number(const Graph& graph, ValueId v) {
   return element_as_double(graph[v].type.dtype, graph[v].constant.data(), 0);
 }
 
-inline std::optional<double> exponent_of(const Graph& graph, const Node& node) {
+inline std::optional<double> number_of(const Node& node, const char* name) {
+  const Attr* attr = node.attrs.find(name);
+  if (const auto* real = std::get_if<double>(attr)) return *real;
+  if (const auto* whole = std::get_if<std::int64_t>(attr)) return static_cast<double>(*whole);
+  return {};
+}
+
+// Of two tensors, with no factor.
+inline bool is_plain_sum(const Node& node) {
+  return node.op == aten::op::add_Tensor && node.inputs.size() == 2 && number_of(node, "alpha").value_or(1) == 1;
+}
+
+// The calls of a graph as they were before a rewrite, by their results.
+class Calls {
+ public:
+  explicit Calls(const Graph& graph) : nodes_(graph.nodes), made_by_(producers(graph)) {}
+  const Node* maker(ValueId v) const {
+    return v == no_value || made_by_[v] < 0 ? nullptr : &nodes_[static_cast<std::size_t>(made_by_[v])];
+  }
+  // One value, or the same view of one, perhaps: x[0] and x[0].
+  bool same(ValueId a, ValueId b) const {
+    while (a != b) {
+      const Node *one = maker(a), *other = maker(b);
+      if (!one || !other || one->op != other->op || one->attrs != other->attrs) return false;
+      for (const Node* call : {one, other})
+        if (call->inputs.size() != 1 || call->outputs.size() != 1) return false;
+      a = one->inputs[0];
+      b = other->inputs[0];
+    }
+    return true;
+  }
+
+ private:
+  const std::vector<Node> nodes_;
+  const std::vector<std::int32_t> made_by_;
+};
+
+inline std::optional<double> exponent_of(const Graph& graph, const Calls& calls, const Node& node) {
+  if (node.op == aten::op::mul_Tensor && node.inputs.size() == 2 && calls.same(node.inputs[0], node.inputs[1]))
+    return 2;
   if (node.op == aten::op::sqrt) return 0.5;
   if (node.op == aten::op::square) return 2;
   if (node.op == aten::op::pow_Tensor_Tensor) return only_number(graph, node.inputs[1]);
   if (node.op != aten::op::pow_Tensor_Scalar) return {};
-  const Attr* exponent = node.attrs.find("exponent");
-  if (const auto* real = std::get_if<double>(exponent)) return *real;
-  if (const auto* whole = std::get_if<std::int64_t>(exponent)) return static_cast<double>(*whole);
-  return {};
+  return number_of(node, "exponent");
 }
 
 }  // namespace tosaic

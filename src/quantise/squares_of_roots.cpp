@@ -10,12 +10,13 @@
 #include "quantise/steps.h"
 
 namespace tosaic {
+
 void squares_of_roots(Graph& graph) {
   std::map<ValueId, ValueId> of_root;  // what each root is of
+  const Calls calls(graph);
   Rewriter out(graph);
   out.each([&](Node& node) {
-    const bool product = node.op == aten::op::mul_Tensor && node.inputs[0] == node.inputs[1];
-    const auto power = product ? 2 : exponent_of(graph, node);
+    const auto power = exponent_of(graph, calls, node);
     if (power && node.inputs[0] != no_value) {
       const auto root = of_root.find(node.inputs[0]);
       const bool seen = std::ranges::find(graph.outputs, node.outputs[0]) != graph.outputs.end();
