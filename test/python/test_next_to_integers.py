@@ -197,6 +197,13 @@ def test_a_logarithm_of_the_power_of_quiet_signals(program, least):
     assert decibels(*quantised(program, signal, "int16x8")) > least
 
 
+def test_a_magnitude_of_quiet_signals():
+    """The root of a sum of squares, as spectra have it: squares of 16 bits hold the loudest."""
+    def signal():
+        return (torch.randn(1, 16, 50) * 10 ** (-2 * torch.rand(1)),)
+    assert decibels(*quantised(lambda x: power(x).sqrt().sqrt(), signal, "int16x8")) > 50
+
+
 def sectors(hues):
     """Colours around the circle, as torchvision and kornia compute them: one formula for each of six sectors."""
     h, v = hues[:, :1] * 6, hues[:, 1:]
