@@ -34,7 +34,11 @@ struct OutputWork {
 class Comparing {
  public:
   Comparing(const FloatProgram& floats, const Graph& quantised, const CompareHow& how)
-      : floats_(floats), quantised_(quantised), how_(how), counterparts_(quantised, floats.graph) {}
+      : floats_(floats),
+        quantised_(quantised),
+        how_(how),
+        counterparts_(quantised, floats.graph),
+        read_by_(consumers(quantised)) {}
 
   Status prepare(std::size_t samples) {
     if (!how_.labels.empty()) { TOSAIC_TRY(answers_, Answers::make(how_.labels, samples)); }
@@ -154,20 +158,18 @@ class Comparing {
     if (!got || !add(to, wanted, &*got)) alone.reset();  // half of the samples would be no figure
   }
 
-  // The layer for which alone this one is computed, as a term; null: there is none. Beside a larger term its error is
-  // small, as that of eps * r^2 in a norm, or of the fine part of weights in 16 bits.
+  // The layer for which alone this one is computed, as a term; null: there is none. Next to a larger term its error
+  // is small, as that of eps * r^2 in a norm, or of the fine part of weights in 16 bits.
   const LayerWork* sum_of(const LayerWork& work) const {
     const ValueId term = work.layer.result;
     if (std::ranges::find(quantised_.outputs, term) != quantised_.outputs.end()) return nullptr;
-    std::optional<std::size_t> reader;
-    for (std::size_t n = 0; n < quantised_.nodes.size(); ++n) {
-      const auto times = std::ranges::count(quantised_.nodes[n].inputs, term);
-      if (times > 1 || (times == 1 && reader)) return nullptr;
-      if (times == 1) reader = n;
-    }
-    if (!reader || !find_aten(quantised_.nodes[*reader].op).rule->adds) return nullptr;
+    const std::vector<std::uint32_t>& readers = read_by_[term];
+    if (readers.size() != 1) return nullptr;
+    const std::size_t reader = readers[0];
+    const Node& node = quantised_.nodes[reader];
+    if (!find_aten(node.op).rule->adds || std::ranges::count(node.inputs, term) != 1) return nullptr;
     const auto is_sum = [&](const LayerWork& other) {
-      return other.seen && std::ranges::find(other.layer.calls, *reader) != other.layer.calls.end() &&
+      return other.seen && std::ranges::find(other.layer.calls, reader) != other.layer.calls.end() &&
              quantised_[other.layer.result].type.shape == quantised_[term].type.shape;
     };
     const auto sum = std::ranges::find_if(layers_, is_sum);
@@ -225,6 +227,7 @@ class Comparing {
   const Graph& quantised_;
   const CompareHow& how_;
   const Counterparts counterparts_;
+  const std::vector<std::vector<std::uint32_t>> read_by_;  // of quantised_
   std::vector<LayerWork> layers_;
   std::vector<OutputWork> outputs_;
   std::optional<Watched> reference_, executed_;

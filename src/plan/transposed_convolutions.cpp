@@ -23,24 +23,24 @@ struct Phases {
   std::int64_t first, count, taps;
 };
 
-// One axis. Phase f's place j is place j * s + f - cut of the result.
+// One axis. Index j of phase f is index j * s + f - cut of the result.
 struct Axis {
   std::int64_t kernel, stride, outputs;
-  std::int64_t made = 0, cut = 0;      // places of each phase; of all together, those before the result's first
+  std::int64_t made = 0, cut = 0;      // the size of each phase; of all together, what lies before the result
   std::int64_t before = 0, after = 0;  // padding, for phases with the most taps
   std::int64_t most_taps = 0;
+  bool possible = false;
 
   Axis(std::int64_t size, std::int64_t of_kernel, std::int64_t of_stride, std::int64_t out_pad, std::int64_t out)
       : kernel(of_kernel), stride(of_stride), outputs(out), most_taps((of_kernel + of_stride - 1) / of_stride) {
-    const std::int64_t skipped = std::min(-out_pad / stride, kernel / stride - 1);  // places that nobody asks for
+    const std::int64_t skipped = std::min(-out_pad / stride, kernel / stride - 1);  // indices that nobody asks for
     before = most_taps - 1 - skipped;
     cut = -out_pad - skipped * stride;
     const std::int64_t least = size + before - most_taps + 1;
     made = std::max((cut + outputs + stride - 1) / stride, least);
     after = made - least;
-    possible_ = out_pad <= 0 && kernel >= stride;
+    possible = out_pad <= 0 && kernel >= stride;
   }
-  bool possible() const { return possible_; }
   bool whole() const { return cut == 0 && made * stride == outputs; }
   // A tap that not all phases have would be a weight of 0, and 0 times infinity is no 0.
   std::vector<Phases> of_as_many_taps() const {
@@ -48,9 +48,6 @@ struct Axis {
     if (longer == 0) return {{0, stride, most_taps}};
     return {{0, longer, most_taps}, {longer, stride - longer, most_taps - 1}};
   }
-
- private:
-  bool possible_;
 };
 
 class Splitter {
@@ -79,7 +76,7 @@ class Splitter {
       return Axis(x.type.shape.size(dim), w.type.shape.size(dim), stride[i], pad[2 * i], y.size(dim));
     };
     const Axis down = axis(1), across = axis(2);
-    if (!down.possible() || !across.possible()) return false;
+    if (!down.possible || !across.possible) return false;
     const std::vector<Node> finish = finished_by(node.outputs[0]);
     const ValueId result = finish.empty() ? node.outputs[0] : finish.back().outputs[0];
     put_in_place(node, in_channels(node, down, across, finish), down, across, result);
