@@ -11,7 +11,7 @@
 namespace tosaic {
 namespace {
 
-constexpr int places = 256;        // that a function is looked at, on either side of 0
+constexpr int points = 256;        // at which a function is looked at, on either side of 0
 constexpr double seen = 2;         // as far as these times the range
 constexpr double tellable = 0.25;  // of a step of the result
 
@@ -22,7 +22,7 @@ std::optional<Range> bent_part(const Graph& graph, const Node& node, const Range
     const double end = side < 0 ? -range.lowest : range.highest;
     if (!(end > 0)) continue;
     std::vector<double> at;
-    for (int k = 0; k <= places; ++k) at.push_back(side * seen * end * k / places);
+    for (int k = 0; k <= points; ++k) at.push_back(side * seen * end * k / points);
     const auto y = results_at(graph, node, at);
     if (!y || !std::ranges::all_of(*y, [](double v) { return std::isfinite(v); })) return std::nullopt;
     std::size_t first = at.size() - 1;
@@ -64,7 +64,7 @@ std::set<ValueId> end_where_flat(const Graph& graph, const QuantisationPlan& pla
         bent.include(bent_part(graph, graph.nodes[n], range->second, step).value_or(range->second));
       }
       const double was = range->second.highest - range->second.lowest, now = bent.highest - bent.lowest;
-      nearer = now > 0 && now < was / 2;  // then its places are, too
+      nearer = now > 0 && now < was / 2;  // then its points are, too
       if (now > 0 && now < was) {
         range->second.lowest = bent.lowest;
         range->second.highest = bent.highest;

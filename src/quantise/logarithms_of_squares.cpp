@@ -34,6 +34,13 @@ constexpr double least = 1e-30;  // log 0 is no number
 // Sums of unlike multiples of one value, again and again, would ask for it with ever more floors.
 constexpr std::size_t most_asked = 4096;
 
+// Of a logarithm; 0: it is none.
+double base_of(const Node& node) {
+  if (node.op == aten::op::log) return std::numbers::e;
+  if (node.op == aten::op::log2) return 2;
+  return node.op == aten::op::log10 ? 10 : 0;
+}
+
 class OfSquares {
  public:
   OfSquares(Graph& graph, const QuantiseOptions& options)
@@ -47,10 +54,7 @@ class OfSquares {
 
  private:
   bool said_anew(const Node& node) {
-    const double base = node.op == aten::op::log     ? std::numbers::e
-                        : node.op == aten::op::log2  ? 2
-                        : node.op == aten::op::log10 ? 10
-                                                     : 0;
+    const double base = base_of(node);
     if (base == 0 || node.inputs[0] == no_value || node.outputs[0] == no_value) return false;
     b_.set_loc(node.loc);
     squares_ = false;
@@ -194,7 +198,8 @@ class OfSquares {
 
 void logarithms_of_squares(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options) {
   inner.resize(graph.values.size(), 0);
-  if (options.scheme == Scheme::int16x8 || options.wide_inside) OfSquares(graph, options).run();
+  const bool has_logarithms = std::ranges::any_of(graph.nodes, [](const Node& node) { return base_of(node) != 0; });
+  if (has_logarithms && (options.scheme == Scheme::int16x8 || options.wide_inside)) OfSquares(graph, options).run();
   inner.resize(graph.values.size(), 1);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that raise their operand to a power that is known. Private to quantise/.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -25,6 +26,14 @@ inline std::optional<double> number_of(const Node& node, const char* name) {
 // Of two tensors, with no factor.
 inline bool is_plain_sum(const Node& node) {
   return node.op == aten::op::add_Tensor && node.inputs.size() == 2 && number_of(node, "alpha").value_or(1) == 1;
+}
+
+// Most programs have none, and are not looked at further.
+inline bool may_have_roots(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return node.op == aten::op::sqrt || node.op == aten::op::pow_Tensor_Scalar ||
+           node.op == aten::op::pow_Tensor_Tensor;
+  });
 }
 
 // The calls of a graph as they were before a rewrite, by their results.

@@ -12,8 +12,9 @@
 namespace tosaic {
 
 void roots_of_squares(Graph& graph, const QuantiseOptions& options) {
-  if (options.scheme != Scheme::int16x8) return;  // squares of 8 bits are whole in 16
-  std::map<ValueId, ValueId> of_square;           // what each square is of
+  // Squares of 8 bits are whole in 16.
+  if (options.scheme != Scheme::int16x8 || !may_have_roots(graph)) return;
+  std::map<ValueId, ValueId> of_square;  // what each square is of
   std::map<ValueId, std::pair<ValueId, ValueId>> of_sum;
   const Calls calls(graph);
   Rewriter out(graph);

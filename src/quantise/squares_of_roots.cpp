@@ -12,6 +12,7 @@
 namespace tosaic {
 
 void squares_of_roots(Graph& graph) {
+  if (!may_have_roots(graph)) return;
   std::map<ValueId, ValueId> of_root;  // what each root is of
   const Calls calls(graph);
   Rewriter out(graph);
