@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 
+import filelock
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -43,8 +44,10 @@ NOT_A_VERDICT = ("tosa.unsupported", "tosa.not-implemented", "run.", "cli.", "in
 
 
 def prepare(sample, root="build/conformance", jobs=2):
-    return generation.generate(pathlib.Path(root, sample), **SAMPLES[sample], jobs=jobs,
-                             log=lambda text: print(text, flush=True))
+    folder = pathlib.Path(root, sample)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(f"{folder}.lock"):  # tests run in several processes
+        return generation.generate(folder, **SAMPLES[sample], jobs=jobs, log=lambda text: print(text, flush=True))
 
 
 def rename_type(path, old, new):
