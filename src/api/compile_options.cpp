@@ -91,8 +91,10 @@ std::vector<GeneralOption> options_of_integers() {
       {{.name = "widen-steep",
         .kind = Kind::flag,
         .default_value = "true",
-        .sentence = "keep 8 bits for operands of functions that are steep there (the root of a sum of squares), which "
-                    "else take 16"},
+        .sentence =
+            "keep 8 bits for operands of functions that are steep there (the root of a sum of squares), and for "
+            "tensors of a few large channels that norms and depthwise convolutions make little of, which else "
+            "take 16"},
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.widen_steep = from.flag(name);
        }},

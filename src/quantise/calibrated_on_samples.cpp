@@ -18,6 +18,7 @@
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/observed_program.h"
+#include "quantise/outlying_channels.h"
 #include "quantise/saturation.h"
 #include "quantise/steep_functions.h"
 
@@ -110,7 +111,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
                                    const std::vector<std::vector<Tensor>>& samples, RowSizes& rows,
                                    Saturation& saturation, ComparedScalars& compared, LayerMeans& means,
                                    LayerRows& layer_rows, std::map<ValueId, Range>& narrow, Functions& functions,
-                                   const QuantiseOptions& options, const Sink& sink) {
+                                   std::set<ValueId>& wider, const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
   CountedFactors factors(graph, plan);
   const std::optional<Graph> more = factors.with_counted(graph, plan);
@@ -170,7 +171,10 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
     masked[g] = 1;
   }
   for (const ValueId g : include_certain(certain, plan, group_ranges)) masked[g] = 1;
-  if (options.widen_steep) widen_steep_operands(graph, group_ranges, histograms, options.float_outputs, plan);
+  if (options.widen_steep) {
+    widen_steep_operands(graph, group_ranges, histograms, options.float_outputs, plan);
+    wider.merge(widen_outlying_channels(graph, group_ranges, histograms, rows.norms(), options.float_outputs, plan));
+  }
   say_saturated(graph, saturation, sink);
   if (sink) say_not_finite(graph, plan, saturation, sink);
   for (const WidthChange& change : plan.width_changes) {
@@ -199,7 +203,7 @@ Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& cert
 }  // namespace
 
 Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples, Expanded program,
-                                 const Decisions& decisions, const std::set<ValueId>& widened, RowSizes& rows,
+                                 const Decisions& decisions, std::set<ValueId>& widened, RowSizes& rows,
                                  const QuantiseOptions& options, const Sink& sink) {
   TOSAIC_TRY(UnlikeRanges unlike_ranges, find_unlike_ranges(program.graph, samples, options, sink));
   if (options.scalars_stay) keep_scalars_float(program.graph, unlike_ranges.floats);
@@ -216,7 +220,7 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
     Functions functions;
     TOSAIC_TRY(std::vector<Range> ranges,
                observe(program.graph, program.certain, plan, samples, rows, saturation, compared, means, layer_rows,
-                       narrow, functions, options, sink ? hold : Sink()));
+                       narrow, functions, widened, options, sink ? hold : Sink()));
     if (!again) {
       const bool joined = join_masked(program.graph, saturation, unlike_ranges);
       if (find_unlike_scalars(program.graph, saturation, options, unlike_ranges) || joined) continue;

@@ -141,6 +141,19 @@ double Histogram::share(double lowest, double width) const {
   return inside / static_cast<double>(count_);
 }
 
+double Histogram::variance() const {
+  if (count_ == 0) return 0;
+  double sum = 0, squares = 0;  // in bins
+  for (std::size_t b = 0; b < bins; ++b) {
+    const auto at = static_cast<double>(b), count = static_cast<double>(counts_[b]);
+    sum += count * at;
+    squares += count * at * at;
+  }
+  const auto elements = static_cast<double>(count_);
+  const double bin = (range_.highest - range_.lowest) / bins, mean = sum / elements;
+  return bin * bin * std::max(0.0, squares / elements - mean * mean);
+}
+
 Scales affine_scales(const Range& range, DType dtype) {
   const auto limits = range_of(dtype);
   const double steps = static_cast<double>(limits.highest - limits.lowest);

@@ -36,6 +36,8 @@ class Histogram {
   Range best_range(int levels) const;
   // The share of elements from `lowest` on, below `lowest` + `width`.
   double share(double lowest, double width) const;
+  // Of the elements, to the width of a bin; 0 where there are none.
+  double variance() const;
   static constexpr int bins = 2048;
 
  private:

@@ -238,11 +238,12 @@ Result<Calibrated> calibrated_by_known_rows(Graph graph, std::vector<char> inner
     write_norms_as(options.norms_as->rounds, norms_of, inner, inside.certain, scaled, options);
   });
   RowSizes rows(find_row_norms(graph));
+  std::set<ValueId> widened;
   Expanded program{std::move(graph), std::move(inner), std::move(inside.bounds), std::move(inside.certain),
                    first_scaled};
   options.rewrite("linear_forms", program.graph, linear_forms, program.inner, options);
   TOSAIC_TRY(const Decisions decisions, decider.about(program));
-  TOSAIC_TRY(Calibrated found, calibrated_on(samples, std::move(program), decisions, {}, rows, options, sink));
+  TOSAIC_TRY(Calibrated found, calibrated_on(samples, std::move(program), decisions, widened, rows, options, sink));
   found.first_scaled = first_scaled;
   keep_rounds(found, scaled, options.norms_as->rounds, options);
   return found;

@@ -107,6 +107,7 @@ class Search {
       if (near(degree, -1) && multiplies(norm, node, v)) {
         RowNorm done = norm;
         done.product = n;
+        done.result = node.outputs[0];
         done.operand = node.inputs[0] == v ? 1 : 0;
         found_.push_back(std::move(done));
         continue;
@@ -245,8 +246,8 @@ bool only_moves(const Graph& graph, const Node& node) {
 
 std::vector<RowNorm> find_row_norms(const Graph& graph) { return Search(graph).run(); }
 
-RowSizes::RowSizes(const std::vector<RowNorm>& norms) {
-  for (const RowNorm& norm : norms) seen_[norm.size].floor = std::max(seen_[norm.size].floor, norm.floor);
+RowSizes::RowSizes(std::vector<RowNorm> norms) : norms_(std::move(norms)) {
+  for (const RowNorm& norm : norms_) seen_[norm.size].floor = std::max(seen_[norm.size].floor, norm.floor);
 }
 
 void RowSizes::see(ValueId v, std::span<const float> elements) {

@@ -38,9 +38,10 @@ struct RowNorm {
   std::size_t reduction = 0;  // the sum, mean or maximum of these
   ValueId size = no_value;    // what that gives
   std::vector<SizeStep> steps;
-  double floor = 0;         // the eps: smaller sizes count as this one
-  std::size_t product = 0;  // the call that multiplies the rows by steps(size)
-  std::size_t operand = 0;  // which of its operands are the rows
+  double floor = 0;           // the eps: smaller sizes count as this one
+  std::size_t product = 0;    // the call that multiplies the rows by steps(size)
+  ValueId result = no_value;  // what that gives
+  std::size_t operand = 0;    // which of its operands are the rows
   double degree() const { return kind == Kind::squares ? 2 : 1; }
 };
 
@@ -54,7 +55,8 @@ std::vector<std::int64_t> row_dims(const Node& reduction, int rank);
 // The sizes of rows that the samples show.
 class RowSizes {
  public:
-  explicit RowSizes(const std::vector<RowNorm>& norms);
+  explicit RowSizes(std::vector<RowNorm> norms);
+  const std::vector<RowNorm>& norms() const { return norms_; }
   void see(ValueId v, std::span<const float> elements);
   // By what factor the largest and the smallest row differ. Rows smaller than eps do not count: their results are
   // small, too.
@@ -66,6 +68,7 @@ class RowSizes {
   struct Sizes {
     double floor = 0, smallest = 0, largest = 0;
   };
+  std::vector<RowNorm> norms_;
   std::map<ValueId, Sizes> seen_;
 };
 

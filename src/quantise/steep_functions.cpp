@@ -3,80 +3,42 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <utility>
 
 #include "ops/computed.h"
 #include "ops/rules/quantisation_rule.h"
-#include "quantise/unlike_ranges.h"
+#include "quantise/finer_operands.h"
 
 namespace tosaic {
 namespace {
 
-constexpr int steps = 255;  // between 8-bit values
+constexpr int steps = FinerOperands::steps;
 
 class Widening {
  public:
   Widening(const Graph& graph, const std::map<ValueId, Range>& ranges, const std::map<ValueId, Histogram>& histograms,
            bool float_ends, QuantisationPlan& plan)
-      : graph_(graph), ranges_(ranges), histograms_(histograms), plan_(plan), made_by_(producers(graph)) {
-    fixed_.assign(graph.values.size(), 0);
-    for (ValueId v : graph.inputs) fixed_[plan.group[v]] |= !float_ends || !has_one_like(graph.outputs, v);
-    for (ValueId v : graph.outputs) fixed_[plan.group[v]] |= !float_ends || !has_one_like(graph.inputs, v);
-    for (const State& state : graph.states)
-      for (ValueId v : {state.input, state.output}) fixed_[plan.group[v]] = 1;
-    for (ValueId v = 0; v < plan.widths.size(); ++v)
-      if (plan.widths[v] != Form::unset) fixed_[plan.group[v]] = 1;
-    measure_steps();
-  }
+      : graph_(graph),
+        histograms_(histograms),
+        plan_(plan),
+        made_by_(producers(graph)),
+        operands_(graph, ranges, float_ends, plan) {}
 
   void run() {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
       if (plan_.floating(n) || !find_aten(node.op).rule->tabulates || node.outputs.size() != 1) continue;
       const auto [x, functions] = function_of(node);
-      std::set<ValueId> groups;
-      coarse_.clear();
-      if (!may_widen(x) || !plan_.quantised[node.outputs[0]] || !loses_much(functions, x) || !refines(x, groups))
-        continue;
-      for (ValueId v = 0; v < graph_.values.size(); ++v)
-        if (groups.contains(plan_.group[v])) plan_.wide[v] = 1;
+      if (operands_.may_widen(x) && plan_.quantised[node.outputs[0]] && loses_much(functions, x)) operands_.widen(x);
     }
   }
 
  private:
   const Graph& graph_;
-  const std::map<ValueId, Range>& ranges_;
   const std::map<ValueId, Histogram>& histograms_;
-  QuantisationPlan& plan_;
+  const QuantisationPlan& plan_;
   const std::vector<std::int32_t> made_by_;
-  std::vector<char> fixed_;           // by group: its width is not ours to choose
-  std::vector<double> step_;          // of the 8-bit values that v is, or is added up of; 0: not known
-  mutable std::set<ValueId> coarse_;  // groups found to be no finer in 16 bits
-
-  // A sum is as coarse as what it is added up of: x + 1e-6 behind a pool, whose values have the scale of its input.
-  void measure_steps() {
-    step_.assign(graph_.values.size(), 0);
-    for (ValueId v = 0; v < graph_.values.size(); ++v)
-      if (const auto range = ranges_.find(plan_.group[v]); range != ranges_.end())
-        step_[v] = (range->second.highest - range->second.lowest) / steps;
-    for (const Node& node : graph_.nodes) {
-      if (!find_aten(node.op).rule->adds || node.outputs.size() != 1) continue;
-      for (ValueId v : node.inputs)
-        if (v != no_value && !graph_[v].is_constant() && elements(v) == elements(node.outputs[0]))
-          step_[node.outputs[0]] = std::max(step_[node.outputs[0]], step_[v]);
-    }
-  }
-
-  bool has_one_like(const std::vector<ValueId>& ends, ValueId v) const {
-    return std::ranges::any_of(ends, [&](ValueId end) { return graph_[end].type.shape == graph_[v].type.shape; });
-  }
-
-  std::int64_t elements(ValueId v) const { return graph_[v].type.shape.elements(); }
-
-  bool may_widen(ValueId v) const {
-    return v != no_value && !graph_[v].is_constant() && plan_.quantised[v] && !plan_.wide[v] &&
-           plan_.may_widen[plan_.group[v]] && !fixed_[plan_.group[v]] && may_be_wide(graph_, v);
-  }
+  FinerOperands operands_;
 
   // What a result is a function of, by which calls: of the first value that has 8 bits. In log(max(|x|, 1e-6)) what is
   // between has 16 bits of its own.
@@ -95,9 +57,9 @@ class Widening {
   // Is the error that x's steps make in the result so much more than the rounding of the result itself?
   bool loses_much(const std::vector<const Node*>& functions, ValueId x) const {
     constexpr double much = 8;  // 9 dB
-    const auto range = ranges_.find(plan_.group[x]);
-    if (range == ranges_.end() || !(range->second.highest > range->second.lowest)) return false;
-    const double lowest = range->second.lowest, step = (range->second.highest - lowest) / steps, moved = step_[x] / 4;
+    const Range* range = operands_.range(x);
+    if (!range || !(range->highest > range->lowest)) return false;
+    const double lowest = range->lowest, step = (range->highest - lowest) / steps, moved = operands_.step(x) / 4;
     std::vector<double> at, y;
     for (int k = 0; k < steps; ++k)  // a quarter step beside either value: what rounding moves it by in the mean
       for (double beside : {-moved, moved}) at.push_back(std::max(lowest, lowest + (k + 0.5) * step + beside));
@@ -126,58 +88,13 @@ class Widening {
     const double own = (most - least) / steps;
     return error / weight > much * own * own / 12;
   }
-
-  // Collects v's group, and those of what it is made of, where 16 bits hold more than 8 did. False: v is no finer than
-  // what it is made of, as x * 512 is no finer than x, whatever its bits.
-  bool refines(ValueId v, std::set<ValueId>& groups) const {
-    groups.insert(plan_.group[v]);
-    bool finer = false;
-    for (ValueId w = 0; w < graph_.values.size(); ++w) {
-      if (plan_.group[w] != plan_.group[v]) continue;
-      finer |= is_fed_back(w, groups);
-      if (made_by_[w] < 0) continue;
-      const Node& maker = graph_.nodes[static_cast<std::size_t>(made_by_[w])];
-      const Rule rule = find_aten(maker.op).rule;
-      std::vector<ValueId> computed;
-      for (ValueId operand : maker.inputs)
-        if (operand != no_value && !graph_[operand].is_constant() && plan_.quantised[operand])
-          computed.push_back(operand);
-      const bool reduces = computed.size() == 1 && elements(w) < elements(computed[0]);
-      finer |= rule->accumulates || rule->tabulates || (rule->is_linear && !rule->adds && computed.size() > 1) ||
-               (rule->adds && reduces);
-      if (rule->passes_values) continue;
-      for (ValueId operand : computed) {
-        if (!(rule->is_linear || rule->accumulates) || groups.contains(plan_.group[operand])) continue;
-        if (plan_.wide[operand] || may_widen(operand)) finer |= add_finer(operand, groups) || plan_.wide[operand];
-      }
-    }
-    return finer;
-  }
-  // What enters where a tensor of its shape leaves with 16 bits: a state that the caller keeps, as an LSTM's.
-  bool is_fed_back(ValueId v, const std::set<ValueId>& groups) const {
-    const auto follows = [&](ValueId output) {
-      return groups.contains(plan_.group[output]) && graph_[output].type.shape == graph_[v].type.shape;
-    };
-    return std::ranges::find(graph_.inputs, v) != graph_.inputs.end() && std::ranges::any_of(graph_.outputs, follows);
-  }
-  bool add_finer(ValueId v, std::set<ValueId>& groups) const {
-    std::set<ValueId> more = groups;
-    if (coarse_.contains(plan_.group[v])) return false;
-    if (!refines(v, more)) {
-      coarse_.insert(plan_.group[v]);
-      return false;
-    }
-    groups = std::move(more);
-    return true;
-  }
 };
 
 }  // namespace
 
 void widen_steep_operands(const Graph& graph, const std::map<ValueId, Range>& ranges,
                           const std::map<ValueId, Histogram>& histograms, bool float_ends, QuantisationPlan& plan) {
-  if (std::ranges::any_of(plan.may_widen, [](char may) { return may != 0; }))
-    Widening(graph, ranges, histograms, float_ends, plan).run();
+  if (any_may_widen(plan)) Widening(graph, ranges, histograms, float_ends, plan).run();
 }
 
 }  // namespace tosaic
