@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import os
 import sys
@@ -30,8 +31,9 @@ elif sys.version_info >= (3, 11):
 _Question = TypeVar("_Question", bound=Callable[..., Any])
 
 
-def _in_either_order(question: _Question) -> _Question:
-    """The arguments were once (model, target, example_inputs), which is taken with a warning. No example is a text."""
+def _question(question: _Question) -> _Question:
+    """The arguments were once (model, target, example_inputs), which is taken with a warning. No example is a text. What is
+    no option may be meant for one of the arguments, which the core does not know of."""
     @functools.wraps(question)
     def asked(model: Any, *args: Any, **keywords: Any) -> Any:
         if args and isinstance(args[0], str) and "target" not in keywords:
@@ -41,7 +43,14 @@ def _in_either_order(question: _Question) -> _Question:
             target, *rest = args
             keywords["target"] = target
             args = tuple(rest)
-        return question(model, *args, **keywords)
+        try:
+            return question(model, *args, **keywords)
+        except Error as e:
+            if e.code != "option.unknown" or e.diagnostic is None:
+                raise
+            own = [p.name for p in inspect.signature(question).parameters.values() if p.kind is p.KEYWORD_ONLY]
+            raise Error(code=e.code, message=e.diagnostic.message, notes=e.diagnostic.notes,
+                        help=f"{e.help}\n  help: tosaic.{question.__name__} itself takes {', '.join(own)}") from None
 
     return cast(_Question, asked)
 
@@ -61,7 +70,7 @@ def _program_of(model: Any, example_inputs: Any, example_kwargs: dict[str, Any] 
     return program.with_input_layout(options.get("input_layout"))
 
 
-@_in_either_order
+@_question
 def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, calibration: Any = None,
             example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None, progress: bool | None = None,
             **options: Unpack[CompileOptions]) -> Artifact:
@@ -134,7 +143,7 @@ def _compared(program: Program, target: str, options: dict[str, list[str]], cali
     return Comparison(core)
 
 
-@_in_either_order
+@_question
 def compare(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, calibration: Any = None, samples: Any = None,
             labels: Any = None, on_device: bool = False, example_kwargs: dict[str, Any] | None = None,
             dynamic_shapes: Any = None, progress: bool | None = None,
@@ -155,7 +164,7 @@ def compare(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     return _compared(program, target, options_of(options), _kept(calibration), samples, labels, progress, on_device)
 
 
-@_in_either_order
+@_question
 def tune(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, budget: str = "", calibration: Any = None,
          samples: Any = None, labels: Any = None, example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None,
          progress: bool | None = None, **options: Unpack[CompileOptions]) -> Tuning:
@@ -184,7 +193,7 @@ def tune(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, bu
     return Tuning(core)
 
 
-@_in_either_order
+@_question
 def explain(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, example_kwargs: dict[str, Any] | None = None,
             dynamic_shapes: Any = None, **options: Unpack[CompileOptions]) -> Explanation:
     """Which nodes the target takes, and why not the others. Arguments as of `compile`; calibrated with the program's own
@@ -198,7 +207,7 @@ def explain(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     return Explanation(core, program)
 
 
-@_in_either_order
+@_question
 def supports(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
              example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None,
              **options: Unpack[CompileOptions]) -> list[_core.NodeVerdict]:
@@ -212,7 +221,7 @@ def supports(model: Any, example_inputs: Any = None, target: str = "tosa-int", *
     return _core.supports(program._core, target, options_of(options))
 
 
-@_in_either_order
+@_question
 def plan(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, example_kwargs: dict[str, Any] | None = None,
          dynamic_shapes: Any = None, **options: Unpack[CompileOptions]) -> str:
     """The quantisation plan as text: what becomes integers and of which width, who shares a scale. Edited or not, the
