@@ -2,6 +2,8 @@
 // Every elementwise operator of the table in every dtype, with every kind of broadcast, against its own row.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "cpu/net.h"
 
 #include "ir/tosa_operators.h"
@@ -268,6 +270,21 @@ TEST(Elementwise, ChainsOfQuantisedOperators) {
                                 "chain");
           if (::testing::Test::HasFailure()) return;
         }
+
+  // Operands of sums, one or both of them scaled by a power of two.
+  for (std::int64_t shift = 9; shift <= 16; ++shift)
+    for (const auto& [first, second] : {std::array<bool, 2>{false, true}, {true, false}, {true, true}}) {
+      Net net(static_cast<std::uint32_t>(shift));
+      const auto operand = [&](bool power) {
+        const ValueId x = net.input(DType::i8, {1031}, -128, 127);
+        return rescale_by(net, x, DType::i32, power ? 1 << 30 : net.integer(1 << 30, 2147483647), shift + !power,
+                          net.integer(-128, 127));
+      };
+      const ValueId a = operand(first), b = operand(second);
+      const ValueId sum = net.node("add", {a, b});
+      net.output(rescale_by(net, sum, DType::i8, net.integer(1 << 30, 2147483647), 60 - shift, 0, -7));
+      expect_as_interpreted(net, {}, fmt::format("powers {} {} shift {}", first, second, shift), "chain");
+    }
 
   // Not functions of one i8 element: with a scale, or a constant, for each channel.
   for (bool scales : {false, true}) {

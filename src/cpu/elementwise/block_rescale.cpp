@@ -118,46 +118,66 @@ void any_length(const Block& block) {
   std::copy_n(to, block.count, static_cast<Out*>(block.out));
 }
 
+// Shifts by as much for all elements. With AVX2 and AVX-512 one instruction where each element has its own count, and
+// two where they share one.
+struct Shift {
+#if HWY_TARGET <= HWY_AVX2
+  IntVector count;
+  explicit Shift(int by) : count(hn::Set(Ints(), by)) {}
+  HWY_INLINE IntVector left(IntVector x) const { return hn::Shl(x, count); }
+  HWY_INLINE IntVector right(IntVector x) const { return hn::Shr(x, count); }
+#else
+  int count;
+  explicit Shift(int by) : count(by) {}
+  HWY_INLINE IntVector left(IntVector x) const { return hn::ShiftLeftSame(x, count); }
+  HWY_INLINE IntVector right(IntVector x) const { return hn::ShiftRightSame(x, count); }
+#endif
+};
+
 // The ways to scale elements of dtype In less their zero point: `takes` says with which constants.
 struct Unscaled {  // a multiplier of 2^n, and a shift of n at most
-  int left;
-  explicit Unscaled(const C& c)
-      : left(std::countr_zero(static_cast<std::uint32_t>(c.multiplier[0])) - c.scale_shift[0]) {}
+  Shift shift;
+  explicit Unscaled(const C& c) : shift(places(c)) {}
+  static int places(const C& c) {
+    return std::countr_zero(static_cast<std::uint32_t>(c.multiplier[0])) - c.scale_shift[0];
+  }
   static bool takes(const C& c) {
     const auto multiplier = static_cast<std::uint32_t>(c.multiplier[0]);
     return std::has_single_bit(multiplier) && c.scale_shift[0] <= std::countr_zero(multiplier);
   }
-  HWY_INLINE IntVector operator()(IntVector x) const { return hn::ShiftLeftSame(x, left); }
+  HWY_INLINE IntVector operator()(IntVector x) const { return shift.left(x); }
 };
 // Of i8: two products of 32 bits, by the multiplier's bits above and below the shift.
 struct LowProducts {
   IntVector above, below, round;
-  int right;
+  Shift shift;
   explicit LowProducts(const C& c)
-      : round(hn::Set(Ints(), std::int32_t{1} << (c.scale_shift[0] - 1))), right(c.scale_shift[0]) {
-    above = hn::Set(Ints(), c.multiplier[0] >> right);
-    below = hn::Set(Ints(), c.multiplier[0] & ((std::int32_t{1} << right) - 1));
+      : round(hn::Set(Ints(), std::int32_t{1} << (c.scale_shift[0] - 1))), shift(c.scale_shift[0]) {
+    above = hn::Set(Ints(), c.multiplier[0] >> c.scale_shift[0]);
+    below = hn::Set(Ints(), c.multiplier[0] & ((std::int32_t{1} << c.scale_shift[0]) - 1));
   }
   static bool takes(const C& c) { return c.scale_shift[0] <= 22; }  // 9 bits, a product of 31, with the sign
   HWY_INLINE IntVector operator()(IntVector x) const {
-    return hn::Add(hn::Mul(x, above), hn::ShiftRightSame(hn::Add(hn::Mul(x, below), round), right));
+    return hn::Add(hn::Mul(x, above), shift.right(hn::Add(hn::Mul(x, below), round)));
   }
 };
 // As RescaleColumns do it from a shift of 33 on. Narrow elements are shifted to the left to get there.
 template <class In>
 struct HighProduct {
   static constexpr int spare = sizeof(In) == 4 ? 0 : 30 - 8 * static_cast<int>(sizeof(In));
-  int left, right;
+  Shift left, right;
   IntVector multiplier, round;
   explicit HighProduct(const C& c)
-      : left(std::max(33 - c.scale_shift[0], 0)),
-        right(c.scale_shift[0] + left - 32),
+      : left(before(c)),
+        right(after(c)),
         multiplier(hn::Set(Ints(), c.multiplier[0])),
-        round(hn::Set(Ints(), std::int32_t{1} << (right - 1))) {}
+        round(hn::Set(Ints(), std::int32_t{1} << (after(c) - 1))) {}
+  static int before(const C& c) { return std::max(33 - c.scale_shift[0], 0); }
+  static int after(const C& c) { return c.scale_shift[0] + before(c) - 32; }
   static bool takes(const C& c) { return 33 - c.scale_shift[0] <= spare; }
   HWY_INLINE IntVector operator()(IntVector x) const {
-    if constexpr (spare > 0) x = hn::ShiftLeftSame(x, left);
-    return hn::ShiftRightSame(hn::Add(high_products(x, multiplier, multiplier), round), right);
+    if constexpr (spare > 0) x = left.left(x);
+    return right.right(hn::Add(high_products(x, multiplier, multiplier), round));
   }
 };
 struct Product {  // any
@@ -223,7 +243,7 @@ void whole(const Block& block) {
 template <class In, class Out>
 constexpr BlockKernel whole_kernel = any_length<whole<In, Out>, 1, In, Out>;
 
-// Two RESCALEs from i8, what joins them, and a RESCALE to i8.
+// Two RESCALEs from i8, their difference or product, and a RESCALE to i8.
 template <class Join, class Scale>
 void joined(const Block& block) {
   const C& c = *block.constants;
@@ -233,15 +253,100 @@ void joined(const Block& block) {
   for_vectors<std::int8_t>(block,
                            [&](std::int64_t i) HWY_ATTR { return hn::Add(scale(Join::f(a(i), b(i))), zero_point); });
 }
-struct Sum {
-  static HWY_INLINE IntVector f(IntVector a, IntVector b) { return hn::Add(a, b); }
-};
 struct Difference {
   static HWY_INLINE IntVector f(IntVector a, IntVector b) { return hn::Sub(a, b); }
 };
 struct Times {
   static HWY_INLINE IntVector f(IntVector a, IntVector b) { return hn::Mul(a, b); }
 };
+// What adds an operand's RESCALE to a sum. The sum begins with `start` of both: what zero points and rounding come to.
+struct ShiftedTerm {  // by a power of two
+  Unscaled shifted;
+  std::int64_t start;
+  explicit ShiftedTerm(const C& c) : shifted(c), start(-(std::int64_t{c.input_zp} << Unscaled::places(c))) {}
+  HWY_INLINE IntVector operator()(IntVector sum, IntVector x) const { return hn::Add(sum, shifted(x)); }
+};
+// multiplier = above * 2^shift + below: x * above, and what the shift leaves of x * below.
+struct SplitMultiplier {
+  int shift;
+  std::int32_t above, below, rest;
+  std::int64_t start;
+  explicit SplitMultiplier(const C& c) : shift(c.scale_shift[0]) {
+    const std::int64_t unit = std::int64_t{1} << shift, of_zero_point = std::int64_t{c.input_zp} * c.multiplier[0],
+                       constant = unit / 2 - of_zero_point;
+    above = c.multiplier[0] >> shift;
+    below = static_cast<std::int32_t>(c.multiplier[0] & (unit - 1));
+    start = constant >> shift;
+    rest = static_cast<std::int32_t>(constant & (unit - 1));
+  }
+};
+struct ProductTerm {
+  IntVector above, below, rest;
+  Shift shift;
+  std::int64_t start;
+  explicit ProductTerm(const C& c) : ProductTerm(SplitMultiplier(c)) {}
+  explicit ProductTerm(const SplitMultiplier& m)
+      : above(hn::Set(Ints(), m.above)),
+        below(hn::Set(Ints(), m.below)),
+        rest(hn::Set(Ints(), m.rest)),
+        shift(m.shift),
+        start(m.start) {}
+  static bool takes(const C& c) { return LowProducts::takes(c); }
+  HWY_INLINE IntVector operator()(IntVector sum, IntVector x) const {
+    return hn::Add(hn::Add(sum, hn::Mul(x, above)), shift.right(hn::Add(hn::Mul(x, below), rest)));
+  }
+};
+#if HWY_TARGET == HWY_AVX3_DL
+// The same by products of 16 bits, two of which take half as long as one of 32 bits. `above` has more bits: it becomes
+// two factors, of x and of x moved to the left.
+struct PairTerm {
+  IntVector factors, below, rest;
+  Shift moved, shift;
+  std::int64_t start;
+  explicit PairTerm(const C& c) : PairTerm(SplitMultiplier(c)) {}
+  explicit PairTerm(const SplitMultiplier& m)
+      : below(hn::Set(Ints(), m.below)),
+        rest(hn::Set(Ints(), m.rest)),
+        moved(16 + places(m.shift)),
+        shift(m.shift),
+        start(m.start) {
+    const int left = places(m.shift);
+    factors = hn::Set(Ints(), (m.above & ((1 << left) - 1)) | m.above >> left << 16);
+  }
+  static int places(int shift) { return std::max(16 - shift, 0); }  // of 31 - shift bits, no more than 15 are left
+  static bool takes(const C& c) { return c.scale_shift[0] >= 8 && c.scale_shift[0] <= 15; }
+  HWY_INLINE IntVector operator()(IntVector sum, IntVector x) const {
+    const hn::ScalableTag<std::int16_t> words;
+    const IntVector low{_mm512_dpwssd_epi32(rest.raw, x.raw, below.raw)};
+    const auto both = hn::OddEven(hn::BitCast(words, moved.left(x)), hn::BitCast(words, x));
+    return IntVector{_mm512_dpwssd_epi32(hn::Add(sum, shift.right(low)).raw, both.raw, factors.raw)};
+  }
+};
+#endif
+template <class First, class Second, bool swapped>
+void sum(const Block& block) {
+  const C& c = *block.constants;
+  const First a(c.operands[swapped]);
+  const Second b(c.operands[!swapped]);
+  const HighProduct<std::int32_t> scale(c);
+  const IntVector zero_point = hn::Set(Ints(), c.output_zp),
+                  start = hn::Set(Ints(), static_cast<std::int32_t>(a.start + b.start));
+  const void *of_a = block.in[swapped], *of_b = block.in[!swapped];
+  for_vectors<std::int8_t>(block, [&](std::int64_t i) HWY_ATTR {
+    const IntVector total = b(a(start, load<std::int8_t>(of_a, i)), load<std::int8_t>(of_b, i));
+    return hn::Add(scale(total), zero_point);
+  });
+}
+template <class First, class Second, bool swapped>
+constexpr BlockKernel sum_of = any_length<sum<First, Second, swapped>, 2, std::int8_t, std::int8_t>;
+template <class Term>
+BlockKernel sum_kernel(const C& c) {
+  if (!HighProduct<std::int32_t>::takes(c)) return nullptr;
+  const C &a = c.operands[0], &b = c.operands[1];
+  if (Unscaled::takes(a) && Term::takes(b)) return sum_of<ShiftedTerm, Term, false>;
+  if (Term::takes(a) && Unscaled::takes(b)) return sum_of<ShiftedTerm, Term, true>;
+  return Term::takes(a) && Term::takes(b) ? sum_of<Term, Term, false> : nullptr;
+}
 template <class Join, class Scale>
 BlockKernel joined_kernel(const C& c) {
   const bool fits = Scale::takes(c.operands[0]) && Scale::takes(c.operands[1]) && HighProduct<std::int32_t>::takes(c);
@@ -297,7 +402,12 @@ BlockKernel rescale_kernel_here(const BlockKey& key) {
 
 // Operands of sums have the scale of the result; those of products are only moved to zero.
 BlockKernel joined_kernel_here(Operator op, const BlockConstants& constants) {
-  if (op == tosa::op::add) return joined_kernel<Sum, LowProducts>(constants);
+  if (op == tosa::op::add) {
+#if HWY_TARGET == HWY_AVX3_DL
+    if (const BlockKernel kernel = sum_kernel<PairTerm>(constants)) return kernel;
+#endif
+    return sum_kernel<ProductTerm>(constants);
+  }
   if (op == tosa::op::sub) return joined_kernel<Difference, LowProducts>(constants);
   if (op == tosa::op::mul) return joined_kernel<Times, Unscaled>(constants);
   return nullptr;
