@@ -363,6 +363,7 @@ void multiply(const GemmI8& kernel, const Sharing::Part& part, const RowsI8& a, 
     call.rows = part.rows;
     call.groups = b.groups;
     call.b = b.panel(p);
+    call.next_b = p + 1 < part.last_panel ? b.panel(p + 1) : nullptr;
     call.units = b.units(p);
     call.column_term = b.column_term + first_column;
     call.row_term = row_terms;

@@ -23,6 +23,7 @@ struct GemmI8Call {
   std::int64_t rows;
   std::int64_t groups;              // of `group` products each
   const void* b;                    // one panel: [groups][units * unit_columns][group]
+  const void* next_b;               // the panel after it, or null
   int units;                        // 1 or 2
   const std::int32_t* column_term;  // [units * unit_columns]
   const std::int32_t* row_term;     // [rows], or null

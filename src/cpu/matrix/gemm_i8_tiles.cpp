@@ -25,40 +25,90 @@ constexpr std::int64_t side = 16;         // of a tile of sums
 constexpr std::int64_t block = 2 * side;  // rows and columns computed at a time
 using Sums = std::int32_t[block][block];
 
-// What becomes of the sums of rows [first, last) of a block, whose first row is `row` of the call.
-HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t row, std::int64_t first,
-                       std::int64_t last) {
+// What becomes of the sums of rows [first, last) of a block, whose first row is `row` of the call: what is kept are
+// they themselves, or bytes.
+HWY_INLINE void keep(const GemmI8Call& call, const Sums& sums, std::int64_t row, std::int64_t first,
+                     std::int64_t last) {
   const Ints d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const QuantisedValues quantised(call.zero_point, call.lowest, call.highest);
   for (std::int64_t j = 0; j < call.columns; j += lanes) {
-    const bool whole = call.columns - j >= lanes;
+    const std::int64_t count = std::min(call.columns - j, lanes);
     const IntVector term = hn::LoadU(d, call.column_term + j);
-    const auto total = [&](std::int64_t r) HWY_ATTR {
-      const IntVector sum = hn::Add(hn::LoadU(d, &sums[r][j]), term);
-      return call.row_term ? hn::Add(sum, hn::Set(d, call.row_term[row + r])) : sum;
-    };
-    if (call.sums) {
-      for (std::int64_t r = first; r < last; ++r) {
-        std::int32_t* to = call.sums + (row + r) * call.c_stride + j;
-        whole ? hn::StoreU(total(r), d, to) : store_first(total(r), d, call.columns - j, to);
-      }
-      continue;
+    for (std::int64_t r = first; r < last; ++r) {
+      IntVector total = hn::Add(hn::LoadU(d, &sums[r][j]), term);
+      if (call.row_term) total = hn::Add(total, hn::Set(d, call.row_term[row + r]));
+      const std::int64_t to = (row + r) * call.c_stride + j;
+      if (!call.sums)
+        quantised.store(RescaleVector(call.multiplier + j, call.shift + j, call.round + j)(total), count, call.c + to);
+      else if (count == lanes)
+        hn::StoreU(total, d, call.sums + to);
+      else
+        store_first(total, d, count, call.sums + to);
     }
-    const RescaleVector rescale(call.multiplier + j, call.shift + j, call.round + j);
-    std::int8_t* to = call.c + row * call.c_stride + j;
-    std::int64_t r = first;
-    for (; whole && r + 4 <= last; r += 4)
-      quantised.store_four({rescale(total(r)), rescale(total(r + 1)), rescale(total(r + 2)), rescale(total(r + 3))},
-                           to + r * call.c_stride, call.c_stride);
-    for (; r < last; ++r) quantised.store(rescale(total(r)), call.columns - j, to + r * call.c_stride);
   }
 }
+#if HWY_TARGET <= HWY_AVX3
+// Bytes of whole tiles, which is what most are: all constants stay in registers.
+template <int column_tiles>
+HWY_INLINE void keep_whole(const GemmI8Call& call, const Sums& sums, std::int64_t row, std::int64_t first,
+                           std::int64_t last) {
+  const Ints d;
+  constexpr std::int64_t right = (column_tiles - 1) * side;  // the second tile, where there are two
+  const QuantisedValues quantised(call.zero_point, call.lowest, call.highest);
+  const RescaleVector scale(call.multiplier, call.shift, call.round),
+      scale_right(call.multiplier + right, call.shift + right, call.round + right);
+  const IntVector term = hn::LoadU(d, call.column_term), term_right = hn::LoadU(d, call.column_term + right);
+  const auto at = [&](std::int64_t r) HWY_ATTR { return scale(hn::Add(hn::LoadU(d, &sums[r][0]), term)); };
+  const auto at_right = [&](std::int64_t r)
+                            HWY_ATTR { return scale_right(hn::Add(hn::LoadU(d, &sums[r][right]), term_right)); };
+  std::int8_t* to = call.c + (row + first) * call.c_stride;
+  std::int64_t r = first;
+  if constexpr (column_tiles == 2) {
+    for (; r + 2 <= last; r += 2, to += 2 * call.c_stride)
+      quantised.store_pairs({at(r), at_right(r), at(r + 1), at_right(r + 1)}, to, call.c_stride);
+    if (r == last) return;
+    quantised.store(at(r), to);
+    quantised.store(at_right(r), to + right);
+  } else {
+    for (; r + 4 <= last; r += 4, to += 4 * call.c_stride)
+      quantised.store_four({at(r), at(r + 1), at(r + 2), at(r + 3)}, to, call.c_stride);
+    for (; r < last; ++r, to += call.c_stride) quantised.store(at(r), to);
+  }
+}
+#endif
+template <int column_tiles>
+HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t row, std::int64_t first,
+                       std::int64_t last) {
+#if HWY_TARGET <= HWY_AVX3
+  if (call.c && !call.row_term && call.columns == column_tiles * side)
+    return keep_whole<column_tiles>(call, sums, row, first, last);
+#endif
+  keep(call, sums, row, first, last);
+}
+
+// The next panel of B, which is asked for piece by piece while this one is in use: large weights come from the memory
+// that processors share, at a fifth of the rate of the second-level cache.
+class NextPanel {
+ public:
+  NextPanel(const GemmI8Call& call, std::int64_t steps)  // so many of all blocks
+      : at_(static_cast<const std::byte*>(call.next_b)),
+        lines_(at_ ? call.groups * call.units * side * 4 / line : 0),
+        at_once_((lines_ + steps - 1) / steps) {}
+  HWY_INLINE void step() {
+    for (std::int64_t i = std::min(at_once_, lines_); i > 0; --i, --lines_, at_ += line) __builtin_prefetch(at_, 0, 2);
+  }
+
+ private:
+  static constexpr std::int64_t line = static_cast<std::int64_t>(line_bytes);
+  const std::byte* at_;
+  std::int64_t lines_, at_once_;
+};
 
 // The products of a block, whose A begins at `a`; between(step) after each step.
 template <class Registers, int row_tiles, int column_tiles, class Between>
 HWY_INLINE void multiply_block(Registers& tiles, const GemmI8Call& call, std::int64_t step_groups, const std::byte* a,
-                               Sums& sums, const Between& between) {
+                               Sums& sums, NextPanel& next, const Between& between) {
   const auto* b = static_cast<const std::byte*>(call.b);
   constexpr std::int64_t b_stride = column_tiles * side * 4;
   tiles.template clear<0>();
@@ -80,6 +130,7 @@ HWY_INLINE void multiply_block(Registers& tiles, const GemmI8Call& call, std::in
     if constexpr (row_tiles == 2 && column_tiles == 2) tiles.template add_products<3, 5, 7>();
     a += step_groups * 4;
     b += step_groups * b_stride;
+    next.step();
     between(g + step_groups);
   }
   tiles.template store<0>(&sums[0][0], sizeof sums[0]);
@@ -96,23 +147,24 @@ HWY_NOINLINE void multiply_panel(const GemmI8Call& call) {
   constexpr std::int64_t height = row_tiles * side, slice = 4;  // rows worth loading a column's constants for
   std::int64_t pending = -1;                                    // the first row of the block that waits
   int now = 0;
+  NextPanel next(call, (call.rows + height - 1) / height * steps);
   // The last block begins where it ends with the last row: some rows are computed twice.
   const std::int64_t last_start = std::max<std::int64_t>(0, call.rows - height), rows = std::min(height, call.rows);
   for (std::int64_t first = 0; first < call.rows; first += height) {
     const std::int64_t start = std::min(first, last_start);
     std::int64_t done = 0;
     multiply_block<Registers, row_tiles, column_tiles>(
-        tiles, call, step_groups, static_cast<const std::byte*>(call.a) + start * call.a_stride, sums[now],
+        tiles, call, step_groups, static_cast<const std::byte*>(call.a) + start * call.a_stride, sums[now], next,
         [&](std::int64_t groups) HWY_ATTR {
           const std::int64_t until = rows * groups / call.groups;
           if (pending < 0 || (until - done < slice && groups < call.groups)) return;
-          finish(call, sums[1 - now], pending, done, until);
+          finish<column_tiles>(call, sums[1 - now], pending, done, until);
           done = until;
         });
     pending = start;
     now = 1 - now;
   }
-  finish(call, sums[1 - now], pending, 0, rows);
+  finish<column_tiles>(call, sums[1 - now], pending, 0, rows);
 }
 
 template <class Registers>
