@@ -29,6 +29,9 @@ struct Sharing {
   std::int64_t rows = 0, rows_per_task = 1, row_tasks = 1;
   std::int64_t panels = 0, panels_per_task = 1, column_tasks = 1;
   int max_rows = 1;
+  // Of A, for a block of rows. Processors with tiles have second-level caches of 2 MB, and are done with rows sooner
+  // than they have B's columns there again.
+  static constexpr std::int64_t bytes_for_vectors = 192 << 10, bytes_for_tiles = 768 << 10, most_rows_of_vectors = 384;
 
   // row_bytes: of a row of A in scratch, so that a block of rows stays in the second-level cache.
   // whole_rows: something needs all columns of a row at once.
@@ -39,16 +42,24 @@ struct Sharing {
     s.panels = panels;
     s.max_rows = max_rows;
     const std::int64_t wanted = wanted_tasks(threads);
-    const std::int64_t in_cache = std::max<std::int64_t>(max_rows, 192 * 1024 / std::max<std::int64_t>(1, row_bytes));
-    std::int64_t block = std::min({in_cache, (rows + wanted - 1) / wanted, std::int64_t{384}});
+    const bool tiles = max_rows > most_rows_in_vectors;
+    const std::int64_t most_bytes = tiles ? bytes_for_tiles : bytes_for_vectors;
+    const std::int64_t in_cache = std::max<std::int64_t>(max_rows, most_bytes / std::max<std::int64_t>(1, row_bytes));
+    std::int64_t block = std::min(in_cache, (rows + wanted - 1) / wanted);
+    if (!tiles) block = std::min(block, most_rows_of_vectors);
     block = std::max<std::int64_t>(1, (block + max_rows - 1) / max_rows) * max_rows;
     if (rows < 8 * max_rows && !whole_rows) block = rows;  // few rows: the columns are shared out instead
     s.rows_per_task = std::min(block, rows);
     s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;
     // As many for each thread, and as large: the kernel can do with somewhat fewer rows at once.
-    if (threads > 1 && s.row_tasks > 1 && max_rows <= most_rows_in_vectors) {
+    if (threads > 1 && s.row_tasks > 1 && !tiles) {
       const std::int64_t even = (s.row_tasks + threads - 1) / threads * threads;
       s.rows_per_task = std::max<std::int64_t>((max_rows + 1) / 2, (rows + even - 1) / even);
+      s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;
+    }
+    if (tiles) {  // two at a time: few rows that are left would have B to themselves
+      const std::int64_t even = (rows + s.row_tasks - 1) / s.row_tasks, pair = 2 * max_rows;
+      s.rows_per_task = std::min(rows, (even + pair - 1) / pair * pair);
       s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;
     }
     s.panels_per_task = panels;
