@@ -234,7 +234,8 @@ PanelsI8 panels_i8(const GemmI8& kernel, std::int64_t n, std::int64_t k) {
   shape.n = n;
   const std::int64_t groups = std::max<std::int64_t>(1, (k + kernel.group - 1) / kernel.group);
   const std::int64_t steps = (groups + kernel.most_groups - 1) / kernel.most_groups;
-  shape.groups = (groups + steps - 1) / steps * steps;
+  // Rows that have to be copied anyway become whole lines of the cache: no row of a tile lies in two.
+  shape.groups = k % kernel.group == 0 ? (groups + steps - 1) / steps * steps : steps * kernel.most_groups;
   shape.unit_columns = kernel.unit_columns;
   shape.group = kernel.group;
   shape.b_bytes = kernel.b_bytes;
