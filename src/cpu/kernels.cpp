@@ -23,6 +23,7 @@ std::span<const KernelRow> kernel_rows() {
       {.name = "coded_rows", .take = take_quantised_gather},
       {.name = "unpacked", .take = take_unpacked},
       {.name = "groups", .take = take_groups},
+      {.name = "conv_lines_i8", .take = take_conv_lines_i8},
       {.name = "conv_i8", .take = take_conv_i8},
       {.name = "conv_i16", .take = take_conv_i16},
       {.name = "conv_lines", .take = take_conv_lines},

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cpu/channel_groups.h"
+#include "cpu/matrix/tiles.h"
 #include "cpu/net.h"
 #include "cpu/step.h"
 #include "ops/definitions/extension.h"
@@ -68,6 +69,11 @@ const std::map<std::string_view, Maker> makers{
      [](Net& net) {
        return convolution(net, "conv2d", net.input(DType::f32, {1, 1, 2, 512}, -1, 1),
                           net.constant(DType::f32, {512, 1, 1, 512}, -0.1, 0.1), DType::f32);
+     }},
+    {"conv_lines_i8",
+     [](Net& net) {
+       return convolution(net, "conv2d", net.input(DType::i8, {1, 5, 9, 64}, -128, 127),
+                          net.constant(DType::i8, {5, 2, 2, 64}, -128, 127), DType::i32);
      }},
     {"conv_i8",
      [](Net& net) {
@@ -199,6 +205,7 @@ TEST(KernelTable, EveryRowTakesAGraphAndComputesIt) {
     ASSERT_NE(maker, makers.end()) << row.name << ": add a graph that this kernel takes";
     Net net;
     net.output(maker->second(net));
+    cpu::use_tiles(cpu::Tiles::plain_code);  // some kernels are for tiles alone
     const auto program = cpu::Program::compile(net.graph, {.threads = 1});
     ASSERT_TRUE(program.ok()) << row.name << ": " << program.error().message;
     const auto kernels = program->kernels();

@@ -362,6 +362,9 @@ void multiply(const GemmI8& kernel, const Sharing::Part& part, const RowsI8& a, 
     call.a = a.data;
     call.a_stride = a.stride;
     call.rows = part.rows;
+    call.a_steps = a.steps;
+    call.line_rows = a.line_rows;
+    call.kept_rows = a.kept_rows;
     call.groups = b.groups;
     call.b = b.panel(p);
     call.next_b = p + 1 < part.last_panel ? b.panel(p + 1) : nullptr;

@@ -21,6 +21,10 @@ struct GemmI8Call {
   const void* a;          // [rows], in the form that `convert` writes
   std::int64_t a_stride;  // bytes between rows
   std::int64_t rows;
+  // Of tiles alone. Where the products of each step begin in a row, in bytes; null: one step's after the other's. And
+  // rows that come in lines of `line_rows`, of which C has the first `kept_rows`; 0: C has all.
+  const std::int64_t* a_steps;
+  std::int64_t line_rows, kept_rows;
   std::int64_t groups;              // of `group` products each
   const void* b;                    // one panel: [groups][units * unit_columns][group]
   const void* next_b;               // the panel after it, or null
@@ -89,7 +93,9 @@ struct RescaleEpilogue {
 // Rows of A in the kernel's form.
 struct RowsI8 {
   const std::byte* data;
-  std::int64_t stride;  // bytes
+  std::int64_t stride;                        // bytes
+  const std::int64_t* steps = nullptr;        // as of GemmI8Call,
+  std::int64_t line_rows = 0, kept_rows = 0;  // likewise
 };
 // `rows` rows of k elements next to each other: where they are, or what they are converted to in `memory`.
 RowsI8 rows_i8(const GemmI8& kernel, const PanelsI8& b, const std::int8_t* from, std::int64_t rows, std::byte* memory);

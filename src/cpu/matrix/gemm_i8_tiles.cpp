@@ -25,10 +25,9 @@ constexpr std::int64_t side = 16;         // of a tile of sums
 constexpr std::int64_t block = 2 * side;  // rows and columns computed at a time
 using Sums = std::int32_t[block][block];
 
-// What becomes of the sums of rows [first, last) of a block, whose first row is `row` of the call: what is kept are
-// they themselves, or bytes.
-HWY_INLINE void keep(const GemmI8Call& call, const Sums& sums, std::int64_t row, std::int64_t first,
-                     std::int64_t last) {
+// Rows [first, last) of a block become rows of C from `row` on: sums, or bytes.
+HWY_INLINE void keep(const GemmI8Call& call, const Sums& sums, std::int64_t first, std::int64_t last,
+                     std::int64_t row) {
   const Ints d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const QuantisedValues quantised(call.zero_point, call.lowest, call.highest);
@@ -37,8 +36,8 @@ HWY_INLINE void keep(const GemmI8Call& call, const Sums& sums, std::int64_t row,
     const IntVector term = hn::LoadU(d, call.column_term + j);
     for (std::int64_t r = first; r < last; ++r) {
       IntVector total = hn::Add(hn::LoadU(d, &sums[r][j]), term);
-      if (call.row_term) total = hn::Add(total, hn::Set(d, call.row_term[row + r]));
-      const std::int64_t to = (row + r) * call.c_stride + j;
+      if (call.row_term) total = hn::Add(total, hn::Set(d, call.row_term[row + r - first]));
+      const std::int64_t to = (row + r - first) * call.c_stride + j;
       if (!call.sums)
         quantised.store(RescaleVector(call.multiplier + j, call.shift + j, call.round + j)(total), count, call.c + to);
       else if (count == lanes)
@@ -51,8 +50,8 @@ HWY_INLINE void keep(const GemmI8Call& call, const Sums& sums, std::int64_t row,
 #if HWY_TARGET <= HWY_AVX3
 // Bytes of whole tiles, which is what most are: all constants stay in registers.
 template <int column_tiles>
-HWY_INLINE void keep_whole(const GemmI8Call& call, const Sums& sums, std::int64_t row, std::int64_t first,
-                           std::int64_t last) {
+HWY_INLINE void keep_whole(const GemmI8Call& call, const Sums& sums, std::int64_t first, std::int64_t last,
+                           std::int64_t row) {
   const Ints d;
   constexpr std::int64_t right = (column_tiles - 1) * side;  // the second tile, where there are two
   const QuantisedValues quantised(call.zero_point, call.lowest, call.highest);
@@ -62,7 +61,7 @@ HWY_INLINE void keep_whole(const GemmI8Call& call, const Sums& sums, std::int64_
   const auto at = [&](std::int64_t r) HWY_ATTR { return scale(hn::Add(hn::LoadU(d, &sums[r][0]), term)); };
   const auto at_right = [&](std::int64_t r)
                             HWY_ATTR { return scale_right(hn::Add(hn::LoadU(d, &sums[r][right]), term_right)); };
-  std::int8_t* to = call.c + (row + first) * call.c_stride;
+  std::int8_t* to = call.c + row * call.c_stride;
   std::int64_t r = first;
   if constexpr (column_tiles == 2) {
     for (; r + 2 <= last; r += 2, to += 2 * call.c_stride)
@@ -78,13 +77,26 @@ HWY_INLINE void keep_whole(const GemmI8Call& call, const Sums& sums, std::int64_
 }
 #endif
 template <int column_tiles>
-HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t row, std::int64_t first,
-                       std::int64_t last) {
+HWY_INLINE void keep_run(const GemmI8Call& call, const Sums& sums, std::int64_t first, std::int64_t last,
+                         std::int64_t row) {
 #if HWY_TARGET <= HWY_AVX3
   if (call.c && !call.row_term && call.columns == column_tiles * side)
-    return keep_whole<column_tiles>(call, sums, row, first, last);
+    return keep_whole<column_tiles>(call, sums, first, last, row);
 #endif
-  keep(call, sums, row, first, last);
+  keep(call, sums, first, last, row);
+}
+// Of rows [first, last) of the block that begins with row `start` of A.
+template <int column_tiles>
+HWY_INLINE void finish(const GemmI8Call& call, const Sums& sums, std::int64_t start, std::int64_t first,
+                       std::int64_t last) {
+  if (call.line_rows == 0) return keep_run<column_tiles>(call, sums, first, last, start + first);
+  while (first < last) {
+    const std::int64_t line = (start + first) / call.line_rows, at = (start + first) % call.line_rows,
+                       end = std::min(last, first + call.line_rows - at),
+                       kept = std::min(end, first + call.kept_rows - at);
+    if (kept > first) keep_run<column_tiles>(call, sums, first, kept, line * call.kept_rows + at);
+    first = end;
+  }
 }
 
 // The next panel of B, which is asked for piece by piece while this one is in use: large weights come from the memory
@@ -105,6 +117,15 @@ class NextPanel {
   std::int64_t lines_, at_once_;
 };
 
+// Rows of A that windows share are needed again soon.
+template <int tile, class Registers>
+HWY_INLINE void load_a(Registers& tiles, const GemmI8Call& call, const std::byte* from) {
+  if (call.a_steps)
+    tiles.template load<tile>(from, call.a_stride);
+  else
+    tiles.template load_once<tile>(from, call.a_stride);
+}
+
 // The products of a block, whose A begins at `a`; between(step) after each step.
 template <class Registers, int row_tiles, int column_tiles, class Between>
 HWY_INLINE void multiply_block(Registers& tiles, const GemmI8Call& call, std::int64_t step_groups, const std::byte* a,
@@ -115,12 +136,13 @@ HWY_INLINE void multiply_block(Registers& tiles, const GemmI8Call& call, std::in
   if constexpr (column_tiles == 2) tiles.template clear<1>();
   if constexpr (row_tiles == 2) tiles.template clear<2>();
   if constexpr (row_tiles == 2 && column_tiles == 2) tiles.template clear<3>();
-  for (std::int64_t g = 0; g < call.groups; g += step_groups) {
+  for (std::int64_t g = 0, step = 0; g < call.groups; g += step_groups, ++step) {
+    const std::byte* at = a + (call.a_steps ? call.a_steps[step] : g * 4);
     tiles.template load<6>(b, b_stride);
-    tiles.template load_once<4>(a, call.a_stride);
+    load_a<4>(tiles, call, at);
     tiles.template add_products<0, 4, 6>();
     if constexpr (row_tiles == 2) {
-      tiles.template load_once<5>(a + side * call.a_stride, call.a_stride);
+      load_a<5>(tiles, call, at + side * call.a_stride);
       tiles.template add_products<2, 5, 6>();
     }
     if constexpr (column_tiles == 2) {
@@ -128,7 +150,6 @@ HWY_INLINE void multiply_block(Registers& tiles, const GemmI8Call& call, std::in
       tiles.template add_products<1, 4, 7>();
     }
     if constexpr (row_tiles == 2 && column_tiles == 2) tiles.template add_products<3, 5, 7>();
-    a += step_groups * 4;
     b += step_groups * b_stride;
     next.step();
     between(g + step_groups);

@@ -12,6 +12,7 @@
 namespace tosaic::cpu {
 bool take_conv_lines(Planning& planning, std::uint32_t node);
 bool take_conv_f32(Planning& planning, std::uint32_t node);
+bool take_conv_lines_i8(Planning& planning, std::uint32_t node);
 bool take_conv_i8(Planning& planning, std::uint32_t node);
 bool take_conv_i16(Planning& planning, std::uint32_t node);
 

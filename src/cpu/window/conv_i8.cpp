@@ -5,20 +5,15 @@
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_i8.h"
 #include "cpu/window/conv.h"
+#include "cpu/window/packed_conv_i8.h"
 #include "cpu/window/window.h"
 
 namespace tosaic::cpu {
 namespace {
 
 struct ConvI8 {
-  struct Group {  // of channels
-    PanelsI8 weight;
-    std::shared_ptr<const PackedI8> packed;
-    Lines<std::int32_t> column_terms;
-    RescaleColumns scales;
-  };
   Window window;
-  std::vector<Group> groups;
+  std::vector<PackedConvI8> groups;  // of channels
   Epilogue epilogue;
   Sharing sharing;
   ValueId input = no_value;
@@ -105,48 +100,13 @@ struct ConvI8 {
   }
   void multiply_group(std::int64_t g, const Sharing::Part& part, const std::int8_t* in, std::byte* memory,
                       std::byte* c) const {
-    const Group& group = groups[static_cast<std::size_t>(g)];
+    const PackedConvI8& group = groups[static_cast<std::size_t>(g)];
     const RowsI8 a = patches(in, g * window.channels, part.first_row, part.rows, memory);
     auto* terms = reinterpret_cast<std::int32_t*>(memory + patch_bytes);
     if (weight_zp != 0) row_terms(*kernel, a, part.rows, group.weight.k, weight_zp, terms);
-    multiply(
-        *kernel, part, a, weight_zp != 0 ? terms : nullptr, group.weight,
-        {epilogue.rescaled, &group.scales, epilogue.output_zp, epilogue.lowest_quantised, epilogue.highest_quantised},
-        c, columns());
+    multiply(*kernel, part, a, weight_zp != 0 ? terms : nullptr, group.weight, group.rescale(epilogue), c, columns());
   }
 };
-
-// The weights of each group, and what belongs to their columns.
-void pack_groups(Planning& planning, const Node& node, ConvI8& conv) {
-  const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
-  const Bytes weights = patch_weights(planning.graph, node);
-  const std::int64_t k = conv.window.k(), count = conv.window.groups(), columns = weight.type.shape.size(0) / count;
-  const bool lasts = count == 1 && lie_as_patches(node), one_bias = bias.type.shape.elements() == 1;
-  conv.groups.resize(static_cast<std::size_t>(count));
-  for (std::int64_t g = 0; g < count; ++g) {
-    ConvI8::Group& group = conv.groups[static_cast<std::size_t>(g)];
-    group.weight = panels_i8(*conv.kernel, columns, k);
-    group.packed = pack_rows(group.weight, reinterpret_cast<const std::int8_t*>(weights.data()) + g * columns * k,
-                             lasts ? &planning.packed_weights->integers : nullptr);
-    group.column_terms.resize(static_cast<std::size_t>(group.weight.padded()));
-    column_terms(group.weight, group.packed->sums,
-                 reinterpret_cast<const std::int32_t*>(bias.constant.data()) + (one_bias ? 0 : g * columns),
-                 one_bias ? 1 : columns, conv.input_zp, conv.weight_zp, group.column_terms.data());
-    group.weight.data = group.packed->panels.get();
-    group.weight.column_term = group.column_terms.data();
-  }
-}
-
-void pack_scales(ConvI8& conv) {
-  const auto own = [&](const auto& all, std::int64_t g) {
-    const auto first = static_cast<std::size_t>(all.size() == 1 ? 0 : g * conv.panels().n),
-               count = all.size() == 1 ? 1 : static_cast<std::size_t>(conv.panels().n);
-    return std::span(all).subspan(first, count);
-  };
-  for (std::int64_t g = 0; g < std::ssize(conv.groups); ++g)
-    conv.groups[static_cast<std::size_t>(g)].scales = rescale_columns(
-        own(conv.epilogue.multiplier, g), own(conv.epilogue.shift, g), conv.panels().n, conv.kernel->lanes);
-}
 
 }  // namespace
 
@@ -159,10 +119,10 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   conv->kernel = &gemm_i8(conv->window.rows(), conv->window.k());
   conv->input_zp = only_scalar(planning.graph, node.inputs[3]);
   conv->weight_zp = only_scalar(planning.graph, node.inputs[4]);
-  pack_groups(planning, node, *conv);
+  conv->groups = pack_conv_i8(planning, node, conv->window, *conv->kernel);
   give_back_joined(planning, node, conv->window);
   conv->epilogue = find_epilogue(planning, n, true);
-  if (conv->epilogue.rescaled) pack_scales(*conv);
+  pack_scales(conv->epilogue, *conv->kernel, conv->groups);
   conv->row_bytes = conv->panels().row_bytes(*conv->kernel);
   const bool chain = conv->epilogue.chain != nullptr;
   const std::int64_t groups = conv->window.groups();

@@ -4,6 +4,7 @@
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_f32.h"
 #include "cpu/window/conv.h"
+#include "cpu/window/line_tasks.h"
 #include "cpu/window/window.h"
 
 namespace tosaic::cpu {
@@ -12,13 +13,6 @@ namespace {
 // Where a patch is copied for few columns, or in runs as short as this, copying takes as long as products.
 constexpr std::int64_t few_columns = 64, short_run = 64, fewest_rows = 4;
 constexpr std::int64_t bytes_of_lines = 128 << 10;  // for one task: they stay in the second-level cache
-
-// A block of output lines, all of one image, and one of so many parts of the groups of channels.
-struct LineTasks {
-  std::int64_t images = 1, lines = 1, lines_per_task = 1, parts = 1;
-  std::int64_t of_image() const { return (lines + lines_per_task - 1) / lines_per_task; }
-  std::int64_t tasks() const { return images * of_image() * parts; }
-};
 
 struct ConvLines {
   Window window;
@@ -60,9 +54,7 @@ struct ConvLines {
   }
 
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
-    const std::int64_t part = task % sharing.parts, block = task / sharing.parts, image = block / sharing.of_image(),
-                       first = block % sharing.of_image() * sharing.lines_per_task,
-                       count = std::min(sharing.lines_per_task, sharing.lines - first);
+    const auto [image, first, count, part] = sharing.task(task);
     const float* in = static_cast<const float*>(frame.read(input)) + image * window.in[1] * in_line();
     auto* lines = reinterpret_cast<float*>(memory);
     const std::int64_t row = (image * sharing.lines + first) * window.out[2], n = columns();
