@@ -87,14 +87,15 @@ TEST(Unpacked, RowsThatShareCacheLines) {
 
 // Weights that several products read.
 TEST(Unpacked, SharedWeights) {
-  for (const std::int64_t rows : {1, 3}) {
-    Net net;
-    const ValueId w = net.constant(DType::f32, {513, 1, 1, 513}, -0.1, 0.1);
-    ValueId x = net.input(DType::f32, {1, 1, rows, 513}, -1, 1);
-    for (int i = 0; i < 3; ++i) x = net.conv2d(x, w, net.constant(DType::f32, {513}, -1, 1));
-    net.output(x);
-    expect_as_interpreted(net, {1e-3, 1e-4}, fmt::format("{} rows", rows), "unpacked");
-  }
+  for (const std::int64_t rows : {1, 3})
+    for (const std::int64_t n : {512, 513, 516, 520}) {
+      Net net;
+      const ValueId w = net.constant(DType::f32, {n, 1, 1, n}, -0.1, 0.1);
+      ValueId x = net.input(DType::f32, {1, 1, rows, n}, -1, 1);
+      for (int i = 0; i < 3; ++i) x = net.conv2d(x, w, net.constant(DType::f32, {n}, -1, 1));
+      net.output(x);
+      expect_as_interpreted(net, {1e-3, 1e-4}, fmt::format("{} rows of {}", rows, n), "unpacked");
+    }
 }
 
 // Of many rows each element is the sum in the order in which packed weights give it, whatever the weights' type: bit

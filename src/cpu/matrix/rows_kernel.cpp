@@ -178,6 +178,38 @@ HWY_NOINLINE void one_row(const RowsCall& call) {
   finish(sums, call, call.c);
 }
 
+// Of one row of weights that are in a cache: twice as many columns, while the last ones' lanes are added.
+template <DType type>
+HWY_NOINLINE void eight_columns(const RowsCall& call) {
+  const Floats d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  constexpr std::int64_t element = type == DType::f32 ? 4 : 2;
+  const std::int64_t pitch = call.k * element;
+  FloatVector acc[2][columns_at_once];
+#pragma GCC unroll 2
+  for (auto& half : acc)
+#pragma GCC unroll 4
+    for (FloatVector& sum : half) sum = hn::Zero(d);
+  const auto add = [&](FloatVector a, const auto& weights) HWY_ATTR {
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half)
+#pragma GCC unroll 4
+      for (int c = 0; c < columns_at_once; ++c)
+        acc[half][c] = hn::MulAdd(a, weights(half * columns_at_once + c), acc[half][c]);
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= call.k; i += lanes)
+    add(hn::LoadU(d, call.a + i), [&](int c) HWY_ATTR { return load<type>(call.weight + c * pitch + i * element); });
+  if (const auto rest = static_cast<std::size_t>(call.k - i))
+    add(load_rest<DType::f32>(reinterpret_cast<const std::byte*>(call.a + i), rest),
+        [&](int c) HWY_ATTR { return load_rest<type>(call.weight + c * pitch + i * element, rest); });
+  RowsCall four = call;
+  four.columns = columns_at_once;
+  finish(acc[0], four, call.c);
+  four.bias += columns_at_once;
+  finish(acc[1], four, call.c + columns_at_once);
+}
+
 template <DType type, bool fetches>
 void by_rows(const RowsCall& call) {
   switch (call.rows) {
@@ -185,7 +217,7 @@ void by_rows(const RowsCall& call) {
       if constexpr (fetches)
         return one_row<type>(call);
       else
-        return tile<type, 1, false>(call);
+        return call.columns == 2 * columns_at_once ? eight_columns<type>(call) : tile<type, 1, false>(call);
     case 2: return tile<type, 2, fetches>(call);
 #if HWY_TARGET <= HWY_AVX3
     case 3: return tile<type, 3, fetches>(call);

@@ -16,7 +16,7 @@ struct RowsCall {
   int rows;               // 1..max_rows
   std::int64_t k;
   const std::byte* weight;  // [columns][k]
-  int columns;              // 1..columns_at_once
+  int columns;              // 1..columns_at_once; of one row and nothing ahead twice as many, too
   const float* bias;        // [columns_at_once]
   std::int64_t ahead;       // how many bytes behind a weight those lie that are fetched with it; 0: none are
   float lowest, highest;    // NaN passes through

@@ -198,11 +198,12 @@ struct Unpacked {
     // Of several readers in a row (the steps of a recurrent layer) every second one reads backwards: it begins with
     // what the one before it has left in the cache.
     const std::int64_t begin = part.first_panel * width(), end = std::min(n, part.last_panel * width());
-    const std::int64_t blocks = (end - begin + at_once - 1) / at_once;
+    const bool pairs = part.rows == 1 && call.ahead == 0 && (end - begin) % (2 * at_once) == 0;
+    const std::int64_t step = pairs ? 2 * at_once : at_once, blocks = (end - begin + step - 1) / step;
     for (std::int64_t i = 0; i < blocks; ++i) {
-      const std::int64_t column = begin + (backwards ? blocks - 1 - i : i) * at_once;
+      const std::int64_t column = begin + (backwards ? blocks - 1 - i : i) * step;
       call.weight = matrix + column * k * element();
-      call.columns = static_cast<int>(std::min(at_once, end - column));
+      call.columns = static_cast<int>(std::min(step, end - column));
       call.bias = bias.data() + column;
       sharing.for_groups(part.rows, [&](std::int64_t row, std::int64_t count) {
         call.rows = static_cast<int>(count);
