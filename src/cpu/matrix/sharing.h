@@ -25,14 +25,13 @@ inline std::int64_t wanted_tasks(int threads) { return threads == 1 ? 1 : 8 * th
 // Of kernels whose sums are in vectors. Those by tiles (AMX) take more, and as long for fewer.
 inline constexpr int most_rows_in_vectors = 12;
 
+// Of a block of rows of A, which stays in the second-level cache.
+std::int64_t bytes_of_rows();
+
 struct Sharing {
   std::int64_t rows = 0, rows_per_task = 1, row_tasks = 1;
   std::int64_t panels = 0, panels_per_task = 1, column_tasks = 1;
   int max_rows = 1;
-  // Of A, for a block of rows. Processors with tiles have second-level caches of 2 MB, and are done with rows sooner
-  // than they have B's columns there again.
-  static constexpr std::int64_t bytes_for_vectors = 192 << 10, bytes_for_tiles = 768 << 10, most_rows_of_vectors = 384;
-
   // row_bytes: of a row of A in scratch, so that a block of rows stays in the second-level cache.
   // whole_rows: something needs all columns of a row at once.
   static Sharing plan(std::int64_t rows, int max_rows, std::int64_t panels, std::int64_t row_bytes, int threads,
@@ -43,10 +42,10 @@ struct Sharing {
     s.max_rows = max_rows;
     const std::int64_t wanted = wanted_tasks(threads);
     const bool tiles = max_rows > most_rows_in_vectors;
-    const std::int64_t most_bytes = tiles ? bytes_for_tiles : bytes_for_vectors;
-    const std::int64_t in_cache = std::max<std::int64_t>(max_rows, most_bytes / std::max<std::int64_t>(1, row_bytes));
+    const std::int64_t in_cache =
+        std::max<std::int64_t>(max_rows, bytes_of_rows() / std::max<std::int64_t>(1, row_bytes));
     std::int64_t block = std::min(in_cache, (rows + wanted - 1) / wanted);
-    if (!tiles) block = std::min(block, most_rows_of_vectors);
+    if (!tiles) block = std::min(block, std::int64_t{384});
     block = std::max<std::int64_t>(1, (block + max_rows - 1) / max_rows) * max_rows;
     if (rows < 8 * max_rows && !whole_rows) block = rows;  // few rows: the columns are shared out instead
     s.rows_per_task = std::min(block, rows);

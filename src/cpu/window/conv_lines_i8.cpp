@@ -86,8 +86,8 @@ void share(ConvLinesI8& conv, int threads) {
   LineTasks& sharing = conv.sharing = {.images = w.batch, .lines = lines, .lines_per_task = lines};
   constexpr std::int64_t fewest_rows = 128, a_block = 32;  // of fewer, columns are shared out; tiles want so many
   if (chain || w.batch * lines * w.out[2] >= fewest_rows) {
-    const std::int64_t most = std::min(Sharing::bytes_for_tiles / bytes, (w.batch * lines + wanted - 1) / wanted);
-    const std::int64_t at_once = std::clamp(most, (a_block + w.out[2] - 1) / w.out[2], lines);
+    const std::int64_t most = std::min(bytes_of_rows() / bytes, (w.batch * lines + wanted - 1) / wanted);
+    const std::int64_t at_once = std::min(lines, std::max(most, (a_block + w.out[2] - 1) / w.out[2]));
     const std::int64_t blocks = (lines + at_once - 1) / at_once;
     sharing.lines_per_task = (lines + blocks - 1) / blocks;
   }
