@@ -194,10 +194,10 @@ namespace {
 
 // Of the products of a sum, so many at once that a panel's part stays in the first-level cache for all rows. What they
 // come to waits in C. On AMD's processors panels come from the second-level cache as fast as they are used.
-std::int64_t products_at_once(std::int64_t k) {
+std::int64_t products_at_once(std::int64_t k, std::int64_t tiles_of_rows) {
   static const bool parts = tile_instructions_allowed();
-  constexpr std::int64_t part = 256, worth_parts = 512, line = 16;
-  if (!parts || k <= worth_parts) return std::max<std::int64_t>(k, 1);
+  constexpr std::int64_t part = 256, worth_parts = 512, few_tiles = 2, line = 16;
+  if (!parts || k <= worth_parts || tiles_of_rows <= few_tiles) return std::max<std::int64_t>(k, 1);
   const std::int64_t count = (k + part - 1) / part;
   return ((k + count - 1) / count + line - 1) / line * line;
 }
@@ -206,7 +206,7 @@ std::int64_t products_at_once(std::int64_t k) {
 
 void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const float* a,
               std::int64_t a_stride, const PanelsF32& b, float lowest, float highest, float* c, std::int64_t c_stride) {
-  const std::int64_t at_once = products_at_once(b.k);
+  const std::int64_t at_once = products_at_once(b.k, part.rows / kernel.max_rows);
   for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
     const std::int64_t first_column = p * b.panel_width();
     GemmF32Call call{};
