@@ -26,13 +26,13 @@ class Outliers {
 
   void widen_norms(const std::vector<RowNorm>& norms) {
     for (const RowNorm& norm : norms)
-      if (operands_.may_be_wide(norm.source) && loses_much(norm)) widen(norm.source);
+      if (loses_much(norm)) widen(norm.source);
   }
 
   void widen_layers(const std::map<ValueId, Histogram>& histograms, const QuantisationPlan& plan) {
     for (const Node& node : graph_.nodes) {
       const auto gain = gain_of_channels(node);
-      if (!gain || !operands_.may_be_wide(node.inputs[0])) continue;
+      if (!gain) continue;
       const auto results = histograms.find(plan.group[node.outputs[0]]);
       const double step = operands_.step(node.inputs[0]), error = *gain * step * step / 12;
       if (results != histograms.end() && error > much_of_layer * results->second.variance()) widen(node.inputs[0]);
@@ -42,7 +42,9 @@ class Outliers {
   std::set<ValueId> widened;
 
  private:
-  void widen(ValueId x) { widened.merge(operands_.widen(x, coarse_enough * operands_.step(x))); }
+  void widen(ValueId x) {
+    if (operands_.may_be_wide(x)) widened.merge(operands_.widen(x, coarse_enough * operands_.step(x)));
+  }
 
   // Rows are divided by their size, so the norm's own result has the outliers that they have. What its weight makes of
   // that is what counts.
