@@ -18,12 +18,26 @@ std::optional<std::uint32_t> follower(const Planning& planning, ValueId value, O
   return user;
 }
 
+// Brings shifts up to least_column_shift, and multipliers along with them; false: those would not fit i32.
+bool raise_shifts(std::vector<std::int32_t>& multiplier, std::vector<std::int8_t>& shift) {
+  for (std::size_t i = 0; i < shift.size(); ++i) {
+    const int left = std::max(least_column_shift - shift[i], 0);
+    const std::int64_t raised = std::int64_t{multiplier[i]} << left;
+    if (raised > std::numeric_limits<std::int32_t>::max()) return false;
+    multiplier[i] = static_cast<std::int32_t>(raised);
+    shift[i] = static_cast<std::int8_t>(shift[i] + left);
+  }
+  return true;
+}
+
+// To i8 of sums of i32, to i16 of sums of i48.
 bool absorb_rescale(const Planning& planning, Epilogue& e) {
   const auto user = follower(planning, e.direct, tosa::op::rescale);
   if (!user) return false;
   const Node& node = planning.node(*user);
   if (!planning.only_first_computed(node)) return false;
-  if (planning.type(node.outputs[0]).dtype != DType::i8 || node.attrs.get<bool>("output_unsigned") ||
+  const DType out = planning.type(e.direct).dtype == DType::i48 ? DType::i16 : DType::i8;
+  if (planning.type(node.outputs[0]).dtype != out || node.attrs.get<bool>("output_unsigned") ||
       node.attrs.get<std::string>("rounding_mode") == "double_round")
     return false;
   const auto all = [&](std::size_t input, auto& to) {
@@ -32,14 +46,16 @@ bool absorb_rescale(const Planning& planning, Epilogue& e) {
       to.push_back(static_cast<typename std::remove_reference_t<decltype(to)>::value_type>(
           element_as_integer(value.type.dtype, value.constant.data(), i)));
   };
+  std::vector<std::int32_t> multiplier;
   std::vector<std::int8_t> shift;
+  all(1, multiplier);
   all(2, shift);
-  if (*std::ranges::min_element(shift) < least_column_shift) return false;
-  all(1, e.multiplier);
+  if (!raise_shifts(multiplier, shift)) return false;
+  e.multiplier = std::move(multiplier);
   e.shift = std::move(shift);
   e.output_zp = only_scalar(planning.graph, node.inputs[4]);
-  e.lowest_quantised = -128;
-  e.highest_quantised = 127;
+  e.lowest_quantised = static_cast<std::int32_t>(range_of(out).lowest);
+  e.highest_quantised = static_cast<std::int32_t>(range_of(out).highest);
   e.rescaled = true;
   e.direct = node.outputs[0];
   e.nodes.push_back(*user);
@@ -63,8 +79,8 @@ void absorb_clamp(const Planning& planning, Epilogue& e) {
   e.nodes.push_back(*user);
 }
 
-// Does the node make bytes of the sums of a product that has no step yet? That one does so before they leave its
-// registers; here, they would have to go through memory first, in four times as many bytes.
+// Does the node make quantised values of the sums of a product that has no step yet? That one does so before they leave
+// its registers; here, they would have to go through memory first, in four times as many bytes.
 bool finishes_another(const Planning& planning, std::uint32_t n, ValueId own) {
   const Node& node = planning.node(n);
   if (node.op != tosa::op::rescale || node.inputs[0] == own) return false;
@@ -72,7 +88,8 @@ bool finishes_another(const Planning& planning, std::uint32_t n, ValueId own) {
   if (maker < 0 || planning.taken[static_cast<std::size_t>(maker)]) return false;
   const Node& product = planning.node(static_cast<std::uint32_t>(maker));
   if (tosa::find(product.op)->elementwise || product.inputs.empty()) return false;  // a variable's content has none
-  if (planning.type(product.inputs[0]).dtype != DType::i8) return false;
+  const DType in = planning.type(product.inputs[0]).dtype;
+  if (in != DType::i8 && in != DType::i16) return false;
   Epilogue its;
   its.direct = node.inputs[0];
   return absorb_rescale(planning, its);
@@ -96,12 +113,12 @@ void absorb_epilogue(const Planning& planning, Epilogue& e) {
 
 }  // namespace
 
-Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8, bool tail) {
+Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool rescales, bool tail) {
   Epilogue e;
   e.direct = e.output = planning.node(n).outputs[0];
   e.lowest = -std::numeric_limits<float>::infinity();
   e.highest = std::numeric_limits<float>::infinity();
-  if (planning.type(e.direct).dtype == DType::f32 || (fuse_i8 && absorb_rescale(planning, e)))
+  if (planning.type(e.direct).dtype == DType::f32 || (rescales && absorb_rescale(planning, e)))
     absorb_clamp(planning, e);
   e.output = e.direct;
   e.element = static_cast<std::int64_t>(storage_size(planning.type(e.direct).dtype));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows the sums of a convolution or matrix product, computed while they are still close: first what the
-// kernel does in registers (bounds of a CLAMP; RESCALE to i8 and its CLAMP), then a chain over each block of rows.
+// kernel does in registers (bounds of a CLAMP; RESCALE to i8 or i16 and its CLAMP), then a chain over each block of
+// rows.
 #pragma once
 #include "cpu/elementwise/chain.h"
 #include "cpu/matrix/rescale.h"
@@ -16,7 +17,7 @@ struct Epilogue {
   std::shared_ptr<const Chain> chain;  // from direct to output; null: they are the same
 
   float lowest = 0, highest = 0;         // f32; infinities where there is no CLAMP
-  bool rescaled = false;                 // the sums become i8
+  bool rescaled = false;                 // the sums become i8, those of i48 i16
   std::vector<std::int32_t> multiplier;  // one, or one per column
   std::vector<std::int8_t> shift;
   std::int32_t output_zp = 0, lowest_quantised = 0, highest_quantised = 0;
@@ -39,9 +40,9 @@ struct Epilogue {
   void describe(Step& step) const;  // adds nodes, reads and writes
 };
 
-// What can follow node `n`, whose output is f32 or i32 (fuse_i8: the kernel can RESCALE to i8).
-// Without `tail` no chain.
-Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8, bool tail = true);
+// What can follow node `n`, whose output is f32, i32 or i48. `rescales`: the kernel can RESCALE it, to i8 or of i48 to
+// i16; it has the sums in i32 then. Without `tail` no chain.
+Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool rescales, bool tail = true);
 // A chain wants whole rows: few rows of large weights are better computed by all threads, and the chain after them.
 bool shares_columns(const Planning& planning, std::int64_t rows, int max_rows, std::int64_t weights);
 

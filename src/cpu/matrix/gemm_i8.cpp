@@ -11,8 +11,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "cpu/matrix/pairs-inl.h"
 #include "cpu/matrix/rescale-inl.h"
-#include "simd/pair_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tosaic::cpu {
@@ -28,17 +28,20 @@ constexpr int max_rows = 6;
 
 // The inner products. A "word" is the 32 bits of A that meet one lane of B in one step: two i16, or four u8.
 struct Pairs {
+  using Out = std::int8_t;
   static constexpr int group = 2, element_bytes = 2, offset = 0;
-  static HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) {
-    return simd::HWY_NAMESPACE::add_pair_products(Ints(), acc, a, b);
-  }
+  static HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) { return add_pairs(acc, a, b); }
   static void convert(const std::int8_t* from, std::int64_t count, void* to) {
     auto* out = static_cast<std::int16_t*>(to);
     for (std::int64_t i = 0; i < count; ++i) out[i] = from[i];
   }
 };
+struct PairsToShorts : Pairs {
+  using Out = std::int16_t;
+};
 #if HWY_TARGET == HWY_AVX3_DL
 struct Quads {
+  using Out = std::int8_t;
   static constexpr int group = 4, element_bytes = 1, offset = 128;
   static HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) {
     return IntVector{_mm512_dpbusd_epi32(acc.raw, a.raw, b.raw)};
@@ -110,18 +113,24 @@ HWY_INLINE void store_sums(const GemmI8Call& call, const IntVector (&acc)[rows][
 }
 
 template <int rows, int vectors>
-HWY_INLINE void store_quantised(const GemmI8Call& call, IntVector (&acc)[rows][vectors]) {
-  const int lanes = static_cast<int>(hn::Lanes(Ints())), width = vectors * lanes;
-  HWY_ALIGN std::int8_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t) + HWY_MAX_BYTES];
-  const bool whole = call.columns == width;
-  std::int8_t* c = whole ? call.c : edge;
-  const std::int64_t stride = whole ? call.c_stride : width;
+HWY_INLINE void rescale_sums(const GemmI8Call& call, IntVector (&acc)[rows][vectors]) {
+  const int lanes = static_cast<int>(hn::Lanes(Ints()));
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
     const RescaleVector rescale(call.multiplier + v * lanes, call.shift + v * lanes, call.round + v * lanes);
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r) acc[r][v] = rescale(acc[r][v]);
   }
+}
+
+template <int rows, int vectors>
+HWY_INLINE void store(const GemmI8Call& call, IntVector (&acc)[rows][vectors], std::int8_t* to) {
+  const int lanes = static_cast<int>(hn::Lanes(Ints())), width = vectors * lanes;
+  HWY_ALIGN std::int8_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t) + HWY_MAX_BYTES];
+  const bool whole = call.columns == width;
+  std::int8_t* c = whole ? to : edge;
+  const std::int64_t stride = whole ? call.c_stride : width;
+  rescale_sums(call, acc);
   const QuantisedValues quantised(call.zero_point, call.lowest, call.highest);
   constexpr int at_once = 4 / vectors, whole_rows = rows / at_once * at_once;
 #pragma GCC unroll 12
@@ -136,7 +145,34 @@ HWY_INLINE void store_quantised(const GemmI8Call& call, IntVector (&acc)[rows][v
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) quantised.store(acc[r][v], c + r * stride + v * lanes);
   }
-  if (!whole) copy_columns<rows>(call, edge, width, call.c);
+  if (!whole) copy_columns<rows>(call, edge, width, to);
+}
+
+template <int rows, int vectors>
+HWY_INLINE void store(const GemmI8Call& call, IntVector (&acc)[rows][vectors], std::int16_t* to) {
+  const int lanes = static_cast<int>(hn::Lanes(Ints())), width = vectors * lanes;
+  HWY_ALIGN std::int16_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t)];
+  const bool whole = call.columns == width;
+  std::int16_t* c = whole ? to : edge;
+  const std::int64_t stride = whole ? call.c_stride : width;
+  rescale_sums(call, acc);
+  const ShortValues shorts(call.lowest, call.highest);
+#pragma GCC unroll 12
+  for (int r = 0; r < rows; ++r) {
+    if constexpr (vectors == 2)
+      shorts.store_two(acc[r][0], acc[r][1], c + r * stride);
+    else
+      shorts.store(acc[r][0], c + r * stride);
+  }
+  if (!whole) copy_columns<rows>(call, edge, width, to);
+}
+
+template <class Out>
+HWY_INLINE Out* results(const GemmI8Call& call) {
+  if constexpr (sizeof(Out) == 1)
+    return call.c;
+  else
+    return call.c_i16;
 }
 
 template <class Product, int rows, int vectors>
@@ -151,7 +187,7 @@ HWY_NOINLINE void tile(const GemmI8Call& call) {
     for (int r = 0; r < rows; ++r) acc[r][v] = call.row_term ? hn::Add(term, hn::Set(d, call.row_term[r])) : term;
   }
   add_products<Product>(call, acc);
-  call.sums ? store_sums(call, acc) : store_quantised(call, acc);
+  call.sums ? store_sums(call, acc) : store(call, acc, results<typename Product::Out>(call));
 }
 
 template <class Product, int vectors>
@@ -183,6 +219,7 @@ void panel(const GemmI8Call& whole) {
     if (whole.row_term) call.row_term = whole.row_term + first;
     if (whole.sums) call.sums = whole.sums + first * whole.c_stride;
     if (whole.c) call.c = whole.c + first * whole.c_stride;
+    if (whole.c_i16) call.c_i16 = whole.c_i16 + first * whole.c_stride;
     call.units == 2 ? by_rows<Product, 2>(call) : by_rows<Product, 1>(call);
   });
 }
@@ -209,7 +246,7 @@ const GemmI8& gemm_i8_here() {
   return here;
 }
 const GemmI8& gemm_i16_here() {
-  static const GemmI8 here = kernels<Pairs>(static_cast<int>(hn::Lanes(Ints())));
+  static const GemmI8 here = kernels<PairsToShorts>(static_cast<int>(hn::Lanes(Ints())));
   return here;
 }
 

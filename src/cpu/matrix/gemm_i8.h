@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A x B in i8 with i32 sums, then either the sums themselves or their RESCALE and CLAMP as i8.
+// C = A x B in i8 with i32 sums, then either the sums themselves or their RESCALE and CLAMP as i8. The same of A in
+// i16, with results in i16.
 //
 // Zero points never reach the inner loop. With x the stored input, w the stored weight, o the offset that A's
 // form adds to x (VNNI multiplies u8 by i8, so A holds x + 128; tiles multiply i8 by i8):
@@ -35,6 +36,7 @@ struct GemmI8Call {
   std::int64_t c_stride;            // elements
   std::int32_t* sums;               // where the sums go, or null: rescale
   std::int8_t* c;
+  std::int16_t* c_i16;                             // in place of c, of the kernel for i16; its output zero point is 0
   const std::int32_t *multiplier, *shift, *round;  // see RescaleColumns
   std::int32_t zero_point, lowest, highest;        // of the output; lowest and highest are quantised values
 };

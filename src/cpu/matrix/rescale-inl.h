@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESCALE's multiply-round-shift on a vector of i32, and what makes bytes of four, for inclusion in files compiled per
-// instruction set.
+// RESCALE's multiply-round-shift on a vector of i32, and what makes i16 of two and bytes of four, for inclusion in
+// files compiled per instruction set.
 #if defined(TOSAIC_CPU_RESCALE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TOSAIC_CPU_RESCALE_INL_H
 #undef TOSAIC_CPU_RESCALE_INL_H
@@ -73,10 +73,13 @@ struct RescaleVector {
 
 #if HWY_TARGET <= HWY_AVX2
 // Two vectors as one of 16 bits an element, and two of those as one of bytes, saturated. Packing keeps to parts of 128
-// bits: words of 32 bits are put in order last.
+// bits: their words of 64 or 32 bits are put in order last.
 #if HWY_TARGET <= HWY_AVX3
 using Packed = __m512i;
 HWY_INLINE Packed two_packed(IntVector a, IntVector b) { return _mm512_packs_epi32(a.raw, b.raw); }
+HWY_INLINE Packed two_in_order(Packed two) {
+  return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), two);
+}
 HWY_INLINE Packed four_packed(Packed low, Packed high) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(order, _mm512_packs_epi16(low, high));
@@ -84,6 +87,7 @@ HWY_INLINE Packed four_packed(Packed low, Packed high) {
 #else
 using Packed = __m256i;
 HWY_INLINE Packed two_packed(IntVector a, IntVector b) { return _mm256_packs_epi32(a.raw, b.raw); }
+HWY_INLINE Packed two_in_order(Packed two) { return _mm256_permute4x64_epi64(two, 0xd8); }
 HWY_INLINE Packed four_packed(Packed low, Packed high) {
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
@@ -102,6 +106,51 @@ HWY_NOINLINE void store_first(hwy::HWY_NAMESPACE::Vec<D> v, D d, std::int64_t co
   const auto elements = std::min(count, static_cast<std::int64_t>(hn::Lanes(d)));
   std::memcpy(to, all, static_cast<std::size_t>(elements) * sizeof(*to));
 }
+
+// What makes i16 of scaled sums, whose zero point is 0: saturated, and no less or more than two bounds.
+class ShortValues {
+ public:
+  HWY_INLINE ShortValues(std::int32_t lowest, std::int32_t highest)
+      : lowest_(static_cast<std::int16_t>(lowest)), highest_(static_cast<std::int16_t>(highest)) {}
+
+  // One vector, or the first `count` of its elements.
+  HWY_INLINE void store(IntVector x, std::int16_t* to) const { hwy::HWY_NAMESPACE::StoreU(of_one(x), OfOne(), to); }
+  HWY_INLINE void store(IntVector x, std::int64_t count, std::int16_t* to) const {
+    store_first(of_one(x), OfOne(), count, to);
+  }
+  // Two that have the lower and the upper halves of each 128 bits of i16.
+  HWY_INLINE void store_halves(IntVector x, IntVector y, std::int16_t* to) const {
+#if HWY_TARGET <= HWY_AVX2
+    const hwy::HWY_NAMESPACE::ScalableTag<std::int16_t> d;
+    hwy::HWY_NAMESPACE::StoreU(between(hwy::HWY_NAMESPACE::Vec<decltype(d)>{two_packed(x, y)}, d), d, to);
+#else
+    store_two(x, y, to);  // vectors of 128 bits
+#endif
+  }
+  // Two neighbouring ones.
+  HWY_INLINE void store_two(IntVector x, IntVector y, std::int16_t* to) const {
+    namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_TARGET <= HWY_AVX2
+    const hn::ScalableTag<std::int16_t> d;
+    hn::StoreU(between(hn::Vec<decltype(d)>{two_in_order(two_packed(x, y))}, d), d, to);
+#else
+    store(x, to);
+    store(y, to + hn::Lanes(Ints()));
+#endif
+  }
+
+ private:
+  using OfOne = hwy::HWY_NAMESPACE::Rebind<std::int16_t, Ints>;
+  template <class V, class D>
+  HWY_INLINE V between(V x, D d) const {
+    namespace hn = hwy::HWY_NAMESPACE;
+    return hn::Min(hn::Max(x, hn::Set(d, lowest_)), hn::Set(d, highest_));
+  }
+  HWY_INLINE hwy::HWY_NAMESPACE::Vec<OfOne> of_one(IntVector x) const {
+    return between(hwy::HWY_NAMESPACE::DemoteTo(OfOne(), x), OfOne());
+  }
+  std::int16_t lowest_, highest_;
+};
 
 // What makes quantised values of scaled sums: plus the zero point, and no less or more than two bounds of 8 bits. On
 // x86, four vectors at a time: sums of 16 bits that saturate come to the same, as all bytes are between the bounds.
