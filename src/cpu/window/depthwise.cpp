@@ -5,6 +5,7 @@
 
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/sharing.h"
+#include "cpu/matrix/short_sums.h"
 #include "cpu/window/conv.h"
 #include "cpu/window/depthwise_kernel.h"
 #include "cpu/window/groups_kernel.h"
@@ -38,7 +39,7 @@ struct Depthwise {
   std::int64_t padded = 0;      // channels, in whole vectors
   struct Part {                 // one of the `multiplier` kernels
     Lines<float> weight, bias;  // f32
-    Lines<std::byte> packed;    // i8
+    Lines<std::byte> packed;    // i8, i16
     Lines<std::int32_t> term;
     RescaleColumns scales;
     Lines<std::int64_t> wide_bias;  // i16
@@ -74,8 +75,22 @@ struct Depthwise {
     if constexpr (is_float) {
       kernels.pixels({channels_of(part, to), taps, t, count, step});
     } else if constexpr (!is_i8) {
-      kernels.pixels({taps, t, count, step, window.channels, reinterpret_cast<const std::int32_t*>(part.packed.data()),
-                      part.wide_bias.data(), reinterpret_cast<std::int64_t*>(to), window.channels});
+      kernels.pixels({.taps = taps,
+                      .tap_count = t,
+                      .pixels = count,
+                      .step = step,
+                      .channels = window.channels,
+                      .weight = part.packed.data(),
+                      .term = part.term.data(),
+                      .multiplier = part.scales.multiplier.data(),
+                      .shift = part.scales.shift.data(),
+                      .round = part.scales.round.data(),
+                      .lowest = epilogue.lowest_quantised,
+                      .highest = epilogue.highest_quantised,
+                      .out = reinterpret_cast<std::int16_t*>(to),
+                      .out_step = window.channels,
+                      .bias = part.wide_bias.data(),
+                      .sums = epilogue.rescaled ? nullptr : reinterpret_cast<std::int64_t*>(to)});
     } else {
       kernels.pixels({channels_of(part, to), taps, t, count, step,
                       epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(to)});
@@ -186,18 +201,43 @@ void make_part(Depthwise<float>& conv, const Graph& graph, const Node& node, std
   }
 }
 
+// The channel of each place of the constants: see DepthwiseI16Call. Places past the last channel repeat one.
+std::vector<std::int64_t> channels_in_order(const DepthwiseI16Kernels& kernels, std::int64_t channels) {
+  std::vector<std::int64_t> order;
+  const std::int64_t width = kernels.lanes * kernels.vectors;
+  for (std::int64_t chunk = 0; chunk * width < channels; ++chunk) {
+    const std::int64_t first = std::max<std::int64_t>(0, std::min(chunk * width, channels - width));
+    for (std::int64_t v = 0; v < kernels.vectors; ++v)
+      for (std::int64_t i = 0; i < kernels.lanes; ++i)
+        order.push_back(std::min(first + depthwise_i16_channel(kernels.vectors, v, i), channels - 1));
+  }
+  return order;
+}
+
 bool make_part(Depthwise<std::int16_t>& conv, const Graph& graph, const Node& node, std::int64_t m) {
   auto& part = conv.parts[static_cast<std::size_t>(m)];
   const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
   const auto bias = graph[node.inputs[2]].constant.as<std::int64_t>();
-  const std::int64_t channels = conv.window.channels, multiplier = conv.multiplier;
+  const Epilogue& e = conv.epilogue;
+  const std::int64_t of_tap = conv.window.channels * conv.multiplier;
+  const std::vector<std::int64_t> order = channels_in_order(conv.kernels, conv.window.channels);
+  std::vector<std::int8_t> ordered, shifts;
+  std::vector<std::int32_t> multipliers;
+  for (std::int64_t t = 0; t < conv.window.taps(); ++t)
+    for (const std::int64_t c : order) ordered.push_back(weight[t * of_tap + c * conv.multiplier + m]);
   part.packed =
-      pack_depthwise({conv.kernels.lanes, 1, 4}, taps_by_columns(conv.window.kernel[1], conv.window.kernel[2], 1),
-                     weight + m, channels, channels * multiplier, multiplier, only_scalar(graph, node.inputs[4]));
-  part.wide_bias.assign(static_cast<std::size_t>(conv.padded), 0);
-  for (std::int64_t c = 0; c < channels; ++c)
-    part.wide_bias[static_cast<std::size_t>(c)] =
-        bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c * multiplier + m)];
+      pack_depthwise({conv.kernels.lanes * conv.kernels.vectors, conv.kernels.group, conv.kernels.weight_bytes},
+                     taps_by_columns(conv.window.kernel[1], conv.window.kernel[2], 1), ordered.data(),
+                     std::ssize(order), std::ssize(order), 1, only_scalar(graph, node.inputs[4]));
+  for (const std::int64_t c : order) {
+    const auto at = static_cast<std::size_t>(c * conv.multiplier + m);
+    part.wide_bias.push_back(bias[bias.size() == 1 ? 0 : at]);
+    part.term.push_back(e.rescaled ? static_cast<std::int32_t>(part.wide_bias.back()) : 0);
+    if (!e.rescaled) continue;
+    multipliers.push_back(e.multiplier[e.multiplier.size() == 1 ? 0 : at]);
+    shifts.push_back(e.shift[e.shift.size() == 1 ? 0 : at]);
+  }
+  if (e.rescaled) part.scales = rescale_columns(multipliers, shifts, std::ssize(order), conv.kernels.lanes);
   return true;
 }
 
@@ -294,6 +334,21 @@ bool make_groups(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& n
   return true;
 }
 
+// Can sums be RESCALEd in i32?
+template <class T>
+bool sums_fit(const Graph& graph, const Node& node) {
+  if constexpr (std::is_same_v<T, std::int16_t>) {
+    const Value &weight = graph[node.inputs[1]], &bias = graph[node.inputs[2]];
+    const Shape& shape = weight.type.shape;
+    const std::int64_t taps = shape.size(0) * shape.size(1), columns = shape.size(2) * shape.size(3);
+    return ShortSums({reinterpret_cast<const std::int8_t*>(weight.constant.data()), columns, taps, 1, columns,
+                      only_scalar(graph, node.inputs[4])},
+                     bias.constant.as<std::int64_t>())
+        .fit_i32();
+  }
+  return Depthwise<T>::is_i8;
+}
+
 // Before its weights are packed.
 template <class T>
 std::shared_ptr<Depthwise<T>> begin(const Planning& planning, std::uint32_t n) {
@@ -303,7 +358,7 @@ std::shared_ptr<Depthwise<T>> begin(const Planning& planning, std::uint32_t n) {
   conv->input = node.inputs[0];
   conv->window.channels = conv->window.pixel;
   conv->padded = (conv->window.channels + conv->kernels.lanes - 1) / conv->kernels.lanes * conv->kernels.lanes;
-  conv->epilogue = find_epilogue(planning, n, Depthwise<T>::is_i8);
+  conv->epilogue = find_epilogue(planning, n, sums_fit<T>(planning.graph, node));
   return conv;
 }
 

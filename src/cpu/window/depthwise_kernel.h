@@ -67,15 +67,26 @@ struct DepthwiseI8Columns {  // rescaled
   DepthwiseColumns<std::int8_t> window;
 };
 
-// i16 inputs: i48 sums. The products of at most 128 taps fit i32 (2^15 * 2^8 * 2^7).
+// Of i16. Chunks of channels are whole vectors of i16; the last one ends with the last channel where there are so many.
+// Constants are [chunk][channel of the chunk, in the order of depthwise_i16_channel]. Products of at most 128 taps fit
+// i32 (2^15 * 2^8 * 2^7).
 struct DepthwiseI16Call {
-  const std::int16_t* const* taps;
+  const std::int16_t* const* taps;  // as those of i8
   std::int64_t tap_count, pixels, step, channels;
-  const std::int32_t* weight;  // [chunk of `lanes` channels][tap][lane]
-  const std::int64_t* bias;    // [padded channels]
-  std::int64_t* out;
+  const void* weight;                              // [chunk][group of taps][channel of the chunk][tap in the group]
+  const std::int32_t* term;                        // what sums in i32 begin with
+  const std::int32_t *multiplier, *shift, *round;  // see RescaleColumns
+  std::int32_t lowest, highest;
+  std::int16_t* out;
   std::int64_t out_step;
+  const std::int64_t* bias;
+  std::int64_t* sums;  // plus the bias; or null: rescale
 };
+// Which channel of its chunk lane `lane` of vector `vector` of i32 has, where a chunk has so many: two have the halves
+// of each 128 bits of i16.
+constexpr std::int64_t depthwise_i16_channel(std::int64_t vectors, std::int64_t vector, std::int64_t lane) {
+  return vectors == 1 ? lane : lane / 4 * 8 + vector * 4 + lane % 4;
+}
 
 struct DepthwiseF32Kernels {
   int lanes;
@@ -95,7 +106,9 @@ struct DepthwiseI8Kernels {
 const DepthwiseI8Kernels& depthwise_i8_kernels();
 
 struct DepthwiseI16Kernels {
-  int lanes;
+  int lanes, vectors;  // of a vector of i32, and how many a chunk has
+  int group;           // taps multiplied at once
+  int weight_bytes;    // of a weight as packed
   void (*pixels)(const DepthwiseI16Call&);
 };
 const DepthwiseI16Kernels& depthwise_i16_kernels();
