@@ -167,7 +167,8 @@ TEST(Elementwise, RescaleOfEveryKind) {
                            Kind{DType::i16, DType::i16, 32768, 29, 32}, Kind{DType::i16, DType::i32, 32768, 20, 31},
                            Kind{DType::i32, DType::i8, 1e6, 30, 46}, Kind{DType::i32, DType::i16, 1e6, 30, 40},
                            Kind{DType::i32, DType::i32, 1e6, 24, 40}, Kind{DType::i48, DType::i8, 1e9, 35, 42},
-                           Kind{DType::i48, DType::i16, 1e9, 25, 35}, Kind{DType::i48, DType::i32, 1e9, 16, 30}})
+                           Kind{DType::i48, DType::i16, 1e9, 25, 35}, Kind{DType::i48, DType::i32, 1e9, 16, 30},
+                           Kind{DType::i48, DType::i16, 1.4e14, 44, 62}, Kind{DType::i48, DType::i32, 1.4e14, 33, 40}})
     for (bool per_channel : {false, true})
       for (const char* rounding : {"single_round", "double_round"}) {
         if (kind.from == DType::i48 && std::string(rounding) == "double_round") continue;

@@ -353,8 +353,7 @@ BlockKernel joined_kernel(const C& c) {
   return fits ? any_length<joined<Join, Scale>, 2, std::int8_t, std::int8_t> : nullptr;
 }
 
-// In: i32, or i64 for the i48 accumulators of 16-bit activations (16-bit multipliers, 64-bit arithmetic).
-template <class In, bool double_round>
+template <class In, bool double_round = false>
 void scale_slowly(const Block& block) {
   const Scales scales(block);
   const std::int64_t step = block.constants->channels == 1 ? 0 : 1;
@@ -363,6 +362,67 @@ void scale_slowly(const Block& block) {
   for (std::int64_t i = 0; i < block.count; ++i)
     out[i] = scale_one(in[i], scales.multiplier[i * step], scales.shift[i * step], double_round);
 }
+
+#if HWY_TARGET == HWY_SCALAR
+void scale_i48(const Block& block) { scale_slowly<std::int64_t>(block); }
+#else
+// The i48 sums of 16-bit activations, by multipliers of 16 bits: products of less than 2^62. What is shifted to the
+// right is made positive first, as instruction sets before AVX-512 have no arithmetic shift of 64 bits.
+struct WideScales {
+  using Words = hn::ScalableTag<std::uint64_t>;
+  using WordVector = hn::Vec<Words>;
+  WordVector multiplier, shift, offset;  // of half a vector's elements; offset: 2^62 and the rounding
+  HWY_INLINE WideScales(const std::int32_t* multipliers, const std::int32_t* shifts) {
+    const Words d;
+    const hn::Rebind<std::int32_t, Words> half;
+    const auto widened = [&](const std::int32_t* from) HWY_ATTR {
+      return hn::BitCast(d, hn::PromoteTo(hn::RebindToSigned<Words>(), hn::LoadU(half, from)));
+    };
+    multiplier = widened(multipliers);
+    shift = widened(shifts);
+    const WordVector one = hn::Set(d, 1);
+    offset = hn::Add(hn::Set(d, std::uint64_t{1} << 62), hn::Shl(one, hn::Sub(shift, one)));
+  }
+  HWY_INLINE WordVector operator()(const std::int64_t* from) const {
+    const Words d;
+    const Ints ints;
+    const WordVector x = hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(from));
+    const hn::Repartition<std::uint32_t, Words> halves;
+    const WordVector low = hn::MulEven(hn::BitCast(halves, x), hn::BitCast(halves, multiplier));
+    const auto high = hn::MulEven(upper_halves(hn::BitCast(ints, x)), hn::BitCast(ints, multiplier));
+    return hn::Shr(hn::Add(hn::Add(low, hn::ShiftLeft<32>(hn::BitCast(d, high))), offset), shift);
+  }
+  // What the 2^62 has become.
+  HWY_INLINE WordVector excess() const { return hn::Shr(hn::Set(Words(), std::uint64_t{1} << 62), shift); }
+};
+void scale_i48(const Block& block) {
+  const Ints d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d)), half = lanes / 2;
+  const Scales scales(block);
+  const auto* in = static_cast<const std::int64_t*>(block.in[0]);
+  auto* out = static_cast<std::int32_t*>(block.out);
+  const auto lower_words = [&](WideScales::WordVector low, WideScales::WordVector high)
+                               HWY_ATTR { return hn::ConcatEven(d, hn::BitCast(d, high), hn::BitCast(d, low)); };
+  const auto scaled = [&](std::int64_t i, const WideScales& low, const WideScales& high) HWY_ATTR {
+    const IntVector excess = lower_words(low.excess(), high.excess());
+    hn::StoreU(hn::Sub(lower_words(low(in + i), high(in + i + half)), excess), d, out + i);
+  };
+  std::int64_t i = 0;
+  if (block.constants->channels == 1) {
+    HWY_ALIGN std::int32_t multipliers[HWY_MAX_BYTES / 4], shifts[HWY_MAX_BYTES / 4];
+    std::fill_n(multipliers, lanes, scales.multiplier[0]);
+    std::fill_n(shifts, lanes, scales.shift[0]);
+    const WideScales same(multipliers, shifts);
+    for (; i + lanes <= block.count; i += lanes) scaled(i, same, same);
+    for (; i < block.count; ++i) out[i] = scale_one(in[i], scales.multiplier[0], scales.shift[0], false);
+  } else {
+    for (; i + lanes <= block.count; i += lanes)
+      scaled(i, WideScales(scales.multiplier + i, scales.shift + i),
+             WideScales(scales.multiplier + i + half, scales.shift + i + half));
+    for (; i < block.count; ++i) out[i] = scale_one(in[i], scales.multiplier[i], scales.shift[i], false);
+  }
+}
+#endif
 
 }  // namespace
 
@@ -388,9 +448,9 @@ BlockKernel rescale_kernel_here(const BlockKey& key) {
     return in == i32 ? map1<Widen, std::int32_t> : nullptr;
   }
   if (key.op == block::scale) {
-    if (in == i48) return scale_slowly<std::int64_t, false>;
+    if (in == i48) return scale_i48;
     if (key.double_round) return scale_slowly<std::int32_t, true>;
-    return key.per_channel ? scale_slowly<std::int32_t, false> : whole_kernel<std::int32_t, std::int32_t>;
+    return key.per_channel ? scale_slowly<std::int32_t> : whole_kernel<std::int32_t, std::int32_t>;
   }
   if (key.op == block::narrow) {
     if (out == i8) return map1<Narrow<std::int8_t>, std::int32_t, std::int8_t>;
