@@ -101,5 +101,43 @@ TEST(ShortSums, Depthwise) {
         }
 }
 
+// Both operands are i16. 32640 and more have the largest upper part.
+TEST(ShortSums, MatmulOfLargest) {
+  for (const std::int64_t k : {1, 2, 3, 255, 509, 510, 511, 512, 1020, 1021, 1700})
+    for (const std::int64_t a : {-32768, 32767})
+      for (const std::int64_t b : {-32768, -32641, -129, -128, 127, 128, 32639, 32640, 32767})
+        for (const bool turned : {false, true}) {
+          Net net;
+          const auto x = net.input(DType::i16, {1, 13, k}, static_cast<double>(a), static_cast<double>(a));
+          auto y = net.input(DType::i16, turned ? Shape{1, 17, k} : Shape{1, k, 17}, static_cast<double>(b),
+                             static_cast<double>(b));
+          if (turned) y = net.node("transpose", {y}, {{"perms", Sizes{0, 2, 1}}});
+          net.output(net.node("matmul", {x, y, net.zero(DType::i16), net.zero(DType::i16)}, {}, DType::i48));
+          expect_as_interpreted(net, {}, fmt::format("{} x {} x {}, turned {}", k, a, b, turned), "matmul_i16");
+          if (::testing::Test::HasFailure()) return;
+        }
+}
+
+TEST(ShortSums, Matmul) {
+  const std::int64_t some[] = {1, 2, 3, 5, 8, 13, 16, 31, 32, 33, 64, 100};
+  for (std::uint32_t seed = 0; seed < 80; ++seed) {
+    Net net(seed);
+    const std::int64_t batch = net.integer(1, 5), h = some[net.integer(0, 11)],
+                       k = seed % 7 == 1 ? net.integer(500, 530) : some[net.integer(0, 11)],
+                       w = some[net.integer(0, 11)];
+    const bool turned = seed % 2 == 1;
+    const Shape shape = turned ? Shape{batch, w, k} : Shape{batch, k, w};
+    const ValueId a = net.input(DType::i16, {batch, h, k}, -32768, 32767);
+    ValueId b =
+        seed % 4 == 2 ? net.constant(DType::i16, shape, -32768, 32767) : net.input(DType::i16, shape, -32768, 32767);
+    if (turned) b = net.node("transpose", {b}, {{"perms", Sizes{0, 2, 1}}});
+    ValueId v = net.node("matmul", {a, b, net.zero(DType::i16), net.zero(DType::i16)}, {}, DType::i48);
+    if (seed % 5 > 0) v = net.rescale(v, DType::i16, 34, 38, seed % 5 == 1);
+    net.output(v);
+    expect_as_interpreted(net, {}, fmt::format("seed {}: {} x {} x {} x {}", seed, batch, h, k, w), "matmul_i16");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 }  // namespace
 }  // namespace tosaic::test

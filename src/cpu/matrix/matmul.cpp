@@ -7,26 +7,23 @@
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_f32.h"
 #include "cpu/matrix/gemm_i8.h"
+#include "cpu/matrix/matmul_i16.h"
 #include "ir/tosa_operators.h"
 
 namespace tosaic::cpu {
 namespace {
 
-// [batch,h,c] x [batch,c,w]; `turned`: the second lies as [batch,w,c].
-struct Shape3 {
-  std::int64_t batch, h, c, w;
-  bool turned = false;
-};
-
 struct MatmulF32 {
   const GemmF32* kernel = &gemm_f32();
   static constexpr std::string_view name = "matmul_f32";
+  static constexpr std::int64_t element_bytes = 4;
+  static constexpr bool rescales = true;
   PanelsF32 panels;
   std::vector<float> zero_bias;
   Epilogue epilogue;
   bool turned = false, one_by_one = false;  // one_by_one: a panel is packed when its only reader comes to it
 
-  bool prepare(const Planning& planning, const Node& node, const Shape3& s) {
+  bool prepare(const Planning& planning, const Node& node, const MatmulShape& s) {
     // Few rows meet a panel once: packing it would be most of the work.
     turned = s.turned;
     panels.packed = turned || s.h > kernel->max_rows || s.w % kernel->lanes != 0 || planning.constant(node.inputs[1]);
@@ -78,6 +75,8 @@ struct MatmulF32 {
 struct MatmulI8 {
   const GemmI8* kernel = nullptr;
   static constexpr std::string_view name = "matmul_i8";
+  static constexpr std::int64_t element_bytes = 1;
+  static constexpr bool rescales = true;
   PanelsI8 panels;
   Epilogue epilogue;
   RescaleColumns scales;
@@ -86,7 +85,7 @@ struct MatmulI8 {
 
   void share(const Planning&, const Sharing&, ValueId) {}
   bool packs() const { return true; }
-  bool prepare(const Planning& planning, const Node& node, const Shape3& s) {
+  bool prepare(const Planning& planning, const Node& node, const MatmulShape& s) {
     if (!planning.constant(node.inputs[2]) || !planning.constant(node.inputs[3])) return false;
     a_zp = only_scalar(planning.graph, node.inputs[2]);
     b_zp = only_scalar(planning.graph, node.inputs[3]);
@@ -130,7 +129,7 @@ struct MatmulI8 {
 
 template <class Kind>
 struct Matmul : Kind {
-  Shape3 shape;
+  MatmulShape shape;
   Sharing sharing;
   ValueId a = no_value, b = no_value;
   std::vector<std::byte> constant_b;
@@ -144,8 +143,7 @@ struct Matmul : Kind {
     const std::int64_t per_batch = this->packing_tasks();
     auto one = [&](std::int64_t task, int) {
       const std::int64_t n = task / per_batch;
-      const auto* matrix =
-          static_cast<const std::byte*>(from) + n * shape.c * shape.w * (Kind::name == MatmulF32::name ? 4 : 1);
+      const auto* matrix = static_cast<const std::byte*>(from) + n * shape.c * shape.w * Kind::element_bytes;
       this->pack(matrix, task % per_batch, to + static_cast<std::size_t>(n) * this->packed_bytes());
     };
     if (pool) return pool->run(shape.batch * per_batch, one);
@@ -154,8 +152,7 @@ struct Matmul : Kind {
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
     const std::int64_t n = task / sharing.tasks();
     const auto part = sharing.part(task % sharing.tasks());
-    const auto* from =
-        static_cast<const std::byte*>(frame.read(a)) + n * shape.h * shape.c * (Kind::name == MatmulF32::name ? 4 : 1);
+    const auto* from = static_cast<const std::byte*>(frame.read(a)) + n * shape.h * shape.c * Kind::element_bytes;
     const std::int64_t first = (n * shape.h + part.first_row) * shape.w;
     std::byte* tile = memory + rows_bytes;
     this->run(sharing, part, from, packed(frame, n), this->epilogue.sums(frame, first, tile), memory);
@@ -164,7 +161,7 @@ struct Matmul : Kind {
 };
 
 template <class Kind>
-bool take(Planning& planning, std::uint32_t n, Shape3 shape) {
+bool take(Planning& planning, std::uint32_t n, MatmulShape shape) {
   const Node& node = planning.node(n);
   const auto turned = transposed_b(planning, n);
   shape.turned = turned.has_value();
@@ -172,13 +169,13 @@ bool take(Planning& planning, std::uint32_t n, Shape3 shape) {
   m->shape = shape;
   m->a = node.inputs[0];
   m->b = turned ? planning.node(*turned).inputs[0] : node.inputs[1];
-  m->epilogue = find_epilogue(planning, n, true);
+  m->epilogue = find_epilogue(planning, n, Kind::rescales);
   if (!m->prepare(planning, node, shape)) return false;
   const bool chain = m->epilogue.chain != nullptr;
   // Batches share the threads before rows do.
   const int per_batch = shape.batch >= 4 * planning.threads ? 1 : planning.threads;
-  m->sharing = Sharing::plan(shape.h, m->kernel->max_rows, m->panel_count(), m->row_bytes() + (chain ? shape.w * 4 : 0),
-                             per_batch, chain);
+  m->sharing = Sharing::plan(shape.h, m->kernel->max_rows, m->panel_count(),
+                             m->row_bytes() + (chain ? shape.w * m->epilogue.element : 0), per_batch, chain);
   m->share(planning, m->sharing, m->b);
   m->rows_bytes = m->row_scratch(m->sharing.rows_per_task);
   m->tile_bytes = m->epilogue.tile_bytes(m->sharing.rows_per_task * shape.w);
@@ -222,9 +219,10 @@ bool take_matmul(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
   if (node.op != tosa::op::matmul) return false;
   const TensorType &a = planning.type(node.inputs[0]), &b = planning.type(node.inputs[1]);
-  const Shape3 shape{a.shape.size(0), a.shape.size(1), a.shape.size(2), b.shape.size(2)};
+  const MatmulShape shape{a.shape.size(0), a.shape.size(1), a.shape.size(2), b.shape.size(2)};
   if (a.dtype == DType::f32) return take<MatmulF32>(planning, n, shape);
   if (a.dtype == DType::i8) return take<MatmulI8>(planning, n, shape);
+  if (a.dtype == DType::i16) return take<MatmulI16>(planning, n, shape);
   return false;
 }
 
