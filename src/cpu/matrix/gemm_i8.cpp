@@ -62,16 +62,19 @@ HWY_INLINE IntVector word(const std::byte* a) {
   return hn::Set(Ints(), bits);
 }
 
+// Few sums wait for each other from step to step: then a step's products go to as many sums of their own as there are
+// steps in a round.
 template <class Product, int rows, int vectors>
 HWY_INLINE void add_products(const GemmI8Call& call, IntVector (&acc)[rows][vectors]) {
   const Ints d;
   const int lanes = static_cast<int>(hn::Lanes(d));
+  constexpr int most_chains = 8 / (rows * vectors), chains = most_chains > 4 ? 4 : most_chains > 1 ? most_chains : 1;
   const auto* b = static_cast<const std::int32_t*>(call.b);
   const std::int64_t s = call.a_stride;
   const std::byte* a0 = static_cast<const std::byte*>(call.a);  // four rows per base register
   const std::byte* a4 = a0 + 4 * s;
   const std::byte* a8 = a0 + 8 * s;
-  for (std::int64_t g = call.groups; g > 0; --g) {
+  const auto step = [&](IntVector(&sums)[rows][vectors]) HWY_ATTR {
     IntVector bv[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) bv[v] = hn::LoadU(d, b + v * lanes);
@@ -80,13 +83,32 @@ HWY_INLINE void add_products(const GemmI8Call& call, IntVector (&acc)[rows][vect
       const std::byte* base = r < 4 ? a0 : r < 8 ? a4 : a8;
       const IntVector a = word(base + (r % 4) * s);
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) acc[r][v] = Product::dot(acc[r][v], a, bv[v]);
+      for (int v = 0; v < vectors; ++v) sums[r][v] = Product::dot(sums[r][v], a, bv[v]);
     }
     b += vectors * lanes;
     a0 += 4;
     a4 += 4;
     a8 += 4;
+  };
+  std::int64_t left = call.groups;
+  if constexpr (chains > 1) {
+    IntVector others[chains - 1][rows][vectors];
+    for (auto& other : others)
+      for (auto& row : other)
+        for (auto& sum : row) sum = hn::Zero(d);
+    for (; left >= chains; left -= chains) {
+      step(acc);
+#pragma GCC unroll 3
+      for (int c = 0; c < chains - 1; ++c) step(others[c]);
+    }
+#pragma GCC unroll 3
+    for (int c = 0; c < chains - 1; ++c)
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) acc[r][v] = hn::Add(acc[r][v], others[c][r][v]);
   }
+  for (; left > 0; --left) step(acc);
 }
 
 // A panel that is partly used goes through memory of our own, so that nothing past the row's end is written.
