@@ -71,9 +71,7 @@ HWY_INLINE void add_products(const GemmI8Call& call, IntVector (&acc)[rows][vect
   constexpr int most_chains = 8 / (rows * vectors), chains = most_chains > 4 ? 4 : most_chains > 1 ? most_chains : 1;
   const auto* b = static_cast<const std::int32_t*>(call.b);
   const std::int64_t s = call.a_stride;
-  const std::byte* a0 = static_cast<const std::byte*>(call.a);  // four rows per base register
-  const std::byte* a4 = a0 + 4 * s;
-  const std::byte* a8 = a0 + 8 * s;
+  const std::byte *a0, *a4, *a8;  // four rows per base register
   const auto step = [&](IntVector(&sums)[rows][vectors]) HWY_ATTR {
     IntVector bv[vectors];
 #pragma GCC unroll 2
@@ -90,17 +88,24 @@ HWY_INLINE void add_products(const GemmI8Call& call, IntVector (&acc)[rows][vect
     a4 += 4;
     a8 += 4;
   };
-  std::int64_t left = call.groups;
-  if constexpr (chains > 1) {
-    IntVector others[chains - 1][rows][vectors];
+  IntVector others[chains > 1 ? chains - 1 : 1][rows][vectors];
+  if constexpr (chains > 1)
     for (auto& other : others)
       for (auto& row : other)
         for (auto& sum : row) sum = hn::Zero(d);
-    for (; left >= chains; left -= chains) {
+  for (std::int64_t segment = 0; segment < call.segments; ++segment) {
+    a0 = static_cast<const std::byte*>(call.a) + segment * call.segment_stride;
+    a4 = a0 + 4 * s;
+    a8 = a0 + 8 * s;
+    std::int64_t left = call.groups;
+    for (; chains > 1 && left >= chains; left -= chains) {
       step(acc);
 #pragma GCC unroll 3
       for (int c = 0; c < chains - 1; ++c) step(others[c]);
     }
+    for (; left > 0; --left) step(acc);
+  }
+  if constexpr (chains > 1) {
 #pragma GCC unroll 3
     for (int c = 0; c < chains - 1; ++c)
 #pragma GCC unroll 12
@@ -108,7 +113,6 @@ HWY_INLINE void add_products(const GemmI8Call& call, IntVector (&acc)[rows][vect
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; ++v) acc[r][v] = hn::Add(acc[r][v], others[c][r][v]);
   }
-  for (; left > 0; --left) step(acc);
 }
 
 // A panel that is partly used goes through memory of our own, so that nothing past the row's end is written.

@@ -26,7 +26,9 @@ struct GemmI8Call {
   // rows that come in lines of `line_rows`, of which C has the first `kept_rows`; 0: C has all.
   const std::int64_t* a_steps;
   std::int64_t line_rows, kept_rows;
-  std::int64_t groups;              // of `group` products each
+  std::int64_t groups;  // of `group` products each
+  // How many that lie so many bytes apart make a row; b has all of them. Not of tiles.
+  std::int64_t segments = 1, segment_stride = 0;
   const void* b;                    // one panel: [groups][units * unit_columns][group]
   const void* next_b;               // the panel after it, or null
   int units;                        // 1 or 2

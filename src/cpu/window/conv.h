@@ -14,7 +14,9 @@ bool take_conv_lines(Planning& planning, std::uint32_t node);
 bool take_conv_f32(Planning& planning, std::uint32_t node);
 bool take_conv_lines_i8(Planning& planning, std::uint32_t node);
 bool take_conv_i8(Planning& planning, std::uint32_t node);
+bool take_conv_lines_i16(Planning& planning, std::uint32_t node);
 bool take_conv_i16(Planning& planning, std::uint32_t node);
+bool is_convolution_of_i16(const Planning& planning, const Node& node);  // with constant weights of i8
 
 // Weights and biases of a convolution of floats in panels, of each group of channels.
 std::vector<PackedF32> pack_convolution(Planning& planning, const Node& node, const Window& window);
