@@ -65,7 +65,7 @@ struct Depthwise {
     for (std::int64_t x = 0; x < kw; ++x)
       for (std::int64_t y = 0; y < kh; ++y) {
         const std::int64_t ix = ox * window.stride[2] - window.before[2] + x * window.dilation[2];
-        const bool inside = lines[y] && ix >= 0 && ix < window.in[2];
+        const bool inside = ix >= 0 && ix < window.in[2];
         taps[t++] = inside ? lines[y] + ix * window.channels : padding.data();
       }
     // Spare ones advance from pixel to pixel as well: what the first reads is there.
@@ -121,23 +121,19 @@ struct Depthwise {
     }
   }
 
-  // Pixels [first, last) of output row `row` by kernel m: those whose taps touch padding one by one, those between in
-  // one call. Lines that are outside have no place that advances from pixel to pixel, so then every pixel stands alone.
+  // Pixels [first, last) of output row `row` by kernel m: those whose taps touch padding at the ends of lines one by
+  // one, those between in one call.
   void row(const T* in, std::int64_t row, std::int64_t first, std::int64_t last, std::byte* to, std::int64_t element,
            std::int64_t m) const {
     const std::int64_t n = row / window.out[1], oy = row % window.out[1];
     const T* lines[128];
-    bool whole = true;
     for (std::int64_t y = 0; y < window.kernel[1]; ++y) {
       const std::int64_t iy = oy * window.stride[1] - window.before[1] + y * window.dilation[1];
       const bool inside = iy >= 0 && iy < window.in[1];
-      lines[y] = inside ? in + (n * window.in[1] + iy) * window.in[2] * window.channels : nullptr;
-      whole &= inside;
+      lines[y] = inside ? in + (n * window.in[1] + iy) * window.in[2] * window.channels : padding.data();
     }
     if constexpr (is_float || is_i8) {
       if (by_columns) {
-        for (std::int64_t y = 0; y < window.kernel[1]; ++y)
-          if (!lines[y]) lines[y] = padding.data();
         return (of_groups ? of_groups : kernels.columns)(
             {channels_of(parts[static_cast<std::size_t>(m)], to),
              {lines, window.kernel[1], window.stride[2], window.in[2], window.before[2], first, last, padding[0]}});
@@ -151,7 +147,7 @@ struct Depthwise {
     const std::int64_t end = std::clamp(limit <= 0 ? 0 : (limit - 1) / stride + 1, begin, width);
     const std::int64_t pixel = window.channels * element;
     for (std::int64_t ox = first; ox < last;) {
-      const std::int64_t count = whole && ox >= begin && ox < end ? std::min(end, last) - ox : 1;
+      const std::int64_t count = ox >= begin && ox < end ? std::min(end, last) - ox : 1;
       pixels(lines, ox, count, to + (ox - first) * pixel, m);
       ox += count;
     }
@@ -366,9 +362,8 @@ template <class T>
 void add_step(Planning& planning, std::uint32_t n, const std::shared_ptr<Depthwise<T>>& conv) {
   const T outside =
       Depthwise<T>::is_i8 ? static_cast<T>(only_scalar(planning.graph, planning.node(n).inputs[3])) : T{0};
-  // A pixel, or a line. Kernels may step over several pixels' worth of it, but only where no tap is outside.
-  conv->padding.assign(
-      static_cast<std::size_t>(conv->window.channels * (conv->by_columns ? conv->window.in[2] : 1) + 64), outside);
+  // A line, and what a vector of a pixel's last channels reads past it.
+  conv->padding.assign(static_cast<std::size_t>(conv->window.channels * conv->window.in[2] + 64), outside);
   const std::int64_t rows = conv->output_rows();
   const std::int64_t wanted = wanted_tasks(planning.threads);
   // At least a few thousand multiplications a task.

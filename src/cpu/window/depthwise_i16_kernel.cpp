@@ -108,20 +108,27 @@ HWY_INLINE void chunk_of_pixels(const DepthwiseI16Call& call, std::int64_t first
   const std::int64_t groups = fixed ? fixed : (call.tap_count + Taps::at_once - 1) / Taps::at_once;
   const auto* weight = static_cast<const std::int32_t*>(call.weight) + chunk * groups * width;
   const Taps taps(call.channels - c);
-  IntVector acc[pixels][vectors];
+  // The sums of one pixel alone would wait for each other from group to group.
+  constexpr int chains = fixed && pixels == 1 ? 2 : 1;
+  IntVector acc[pixels * chains][vectors];
 #pragma GCC unroll 2
-  for (int p = 0; p < pixels; ++p)
+  for (int p = 0; p < pixels * chains; ++p)
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) acc[p][v] = hn::LoadU(d, call.term + chunk * width + v * lanes);
-#pragma GCC unroll 5
+    for (int v = 0; v < vectors; ++v)
+      acc[p][v] = p < pixels ? hn::LoadU(d, call.term + chunk * width + v * lanes) : hn::Zero(d);
+#pragma GCC unroll 13
   for (std::int64_t g = 0; g < groups; ++g) {
     IntVector w[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) w[v] = hn::LoadU(d, weight + g * width + v * lanes);
 #pragma GCC unroll 2
     for (int p = 0; p < pixels; ++p)
-      taps.template add_products<all>(acc[p], call.taps + g * Taps::at_once, (first + p) * call.step + c, w);
+      taps.template add_products<all>(acc[p + g % chains], call.taps + g * Taps::at_once, (first + p) * call.step + c,
+                                      w);
   }
+  if constexpr (chains > 1)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) acc[0][v] = hn::Add(acc[0][v], acc[1][v]);
   if (call.sums) {
     for (int p = 0; p < pixels; ++p) store_sums(call, acc[p], chunk, c, call.sums + (first + p) * call.out_step);
     return;
@@ -144,8 +151,11 @@ void all_pixels(const DepthwiseI16Call& call) {
   for (; p + 2 <= call.pixels; p += 2) all_channels<fixed, 2>(call, p);
   if (p < call.pixels) all_channels<fixed, 1>(call, p);
 }
+constexpr int groups_of(int taps) { return (taps + Taps::at_once - 1) / Taps::at_once; }
 void pixels(const DepthwiseI16Call& call) {
-  call.tap_count == 9 ? all_pixels<(9 + Taps::at_once - 1) / Taps::at_once>(call) : all_pixels<0>(call);
+  if (call.tap_count == 9) return all_pixels<groups_of(9)>(call);
+  if (call.tap_count == 25) return all_pixels<groups_of(25)>(call);
+  all_pixels<0>(call);
 }
 
 }  // namespace
