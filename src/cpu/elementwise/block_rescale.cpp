@@ -82,6 +82,11 @@ HWY_INLINE void store_four(IntVector x0, IntVector x1, IntVector x2, IntVector x
     const hn::ScalableTag<Out> d;
     return hn::StoreU(hn::Vec<decltype(d)>{four_packed(two_packed(x0, x1), two_packed(x2, x3))}, d, to);
   }
+  if constexpr (sizeof(Out) == 2) {
+    const hn::ScalableTag<Out> d;
+    hn::StoreU(hn::Vec<decltype(d)>{two_in_order(two_packed(x0, x1))}, d, to);
+    return hn::StoreU(hn::Vec<decltype(d)>{two_in_order(two_packed(x2, x3))}, d, to + hn::Lanes(d));
+  }
 #endif
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));
   store(x0, to);

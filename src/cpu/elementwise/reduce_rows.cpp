@@ -33,6 +33,18 @@ struct Lowest {
   }
 };
 
+// All lanes as one.
+template <class Join, class D>
+HWY_INLINE hn::TFromD<D> join_lanes(D, hn::Vec<D> v) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    return join_lanes<Join>(half, Join::of(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+#endif
+  return hn::GetLane(v);
+}
+
 template <class Join, class T>
 void reduce_rows(const void* in, std::int64_t rows, std::int64_t length, void* out) {
   const hn::ScalableTag<T> d;
@@ -46,10 +58,7 @@ void reduce_rows(const void* in, std::int64_t rows, std::int64_t length, void* o
     if (length >= lanes) {
       auto all = hn::LoadU(d, from);
       for (i = lanes; i + lanes <= length; i += lanes) all = Join::of(all, hn::LoadU(d, from + i));
-      HWY_ALIGN T each[HWY_MAX_BYTES / sizeof(T)];
-      hn::Store(all, d, each);
-      result = hn::Set(one, each[0]);
-      for (std::int64_t k = 1; k < lanes; ++k) result = Join::of(result, hn::Set(one, each[k]));
+      result = hn::Set(one, join_lanes<Join>(d, all));
     }
     for (; i < length; ++i) result = Join::of(result, hn::Set(one, from[i]));
     hn::StoreU(result, one, to);
