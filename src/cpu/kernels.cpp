@@ -25,7 +25,6 @@ std::span<const KernelRow> kernel_rows() {
       {.name = "groups", .take = take_groups},
       {.name = "conv_lines_i8", .take = take_conv_lines_i8},
       {.name = "conv_i8", .take = take_conv_i8},
-      {.name = "conv_lines_i16", .take = take_conv_lines_i16},
       {.name = "conv_i16", .take = take_conv_i16},
       {.name = "conv_lines", .take = take_conv_lines},
       {.name = "conv_f32", .take = take_conv_f32},

@@ -91,12 +91,6 @@ const std::map<std::string_view, Maker> makers{
        return convolution(net, "conv2d", net.input(DType::i16, {1, 4, 4, 3}, -30000, 30000),
                           net.constant(DType::i8, {5, 2, 2, 3}, -128, 127), DType::i48);
      }},
-    {"conv_lines_i16",
-     [](Net& net) {
-       return net.rescale(convolution(net, "conv2d", net.input(DType::i16, {1, 6, 9, 3}, -30000, 30000),
-                                      net.constant(DType::i8, {5, 2, 3, 3}, -128, 127), DType::i48),
-                          DType::i16, 24, 28, true);
-     }},
     {"conv_lines",
      [](Net& net) {
        return convolution(net, "conv2d", net.input(DType::f32, {1, 6, 9, 3}, -1, 1),

@@ -74,6 +74,30 @@ TEST(ShortSums, ColumnsOfDifferentSize) {
     }
 }
 
+// Windows, rows and columns around a tile and a block of them.
+TEST(ShortSums, ByTiles) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    Net net(seed);
+    const std::int64_t side = net.integer(1, 3), sizes[] = {1, 15, 16, 17, 31, 32, 33, 50, 70},
+                       channels = net.integer(130 / (side * side), 170), columns = sizes[net.integer(0, 8)];
+    const ValueId x =
+        net.input(DType::i16, {net.integer(1, 2), net.integer(side, 9), net.integer(8, 15), channels}, -32768, 32767);
+    const ValueId w = net.constant(DType::i8, {columns, side, side, channels}, -128, 127);
+    const double bias = seed % 4 == 0 ? 1e12 : 1e6;
+    ValueId v = net.node(
+        "conv2d", {x, w, net.constant(DType::i48, {columns}, -bias, bias), net.zero(DType::i16), net.zero(DType::i8)},
+        window({0, side - 1, side - 1, 0}));
+    if (seed % 3 > 0) v = net.rescale(v, DType::i16, seed % 4 == 0 ? 36 : 29, 38, true);
+    if (seed % 3 == 2)
+      v = net.node(
+          "clamp", {v},
+          {{"min_val", std::int64_t{-9}}, {"max_val", std::int64_t{9999}}, {"nan_mode", std::string("propagate")}});
+    net.output(v);
+    expect_as_interpreted(net, {}, fmt::format("seed {}", seed), "conv_i16");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(ShortSums, Depthwise) {
   for (const std::int64_t channels : {1, 7, 8, 15, 16, 17, 32, 33, 40, 70})
     for (const std::int64_t side : {1, 2, 3, 5, 11})

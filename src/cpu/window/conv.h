@@ -14,9 +14,11 @@ bool take_conv_lines(Planning& planning, std::uint32_t node);
 bool take_conv_f32(Planning& planning, std::uint32_t node);
 bool take_conv_lines_i8(Planning& planning, std::uint32_t node);
 bool take_conv_i8(Planning& planning, std::uint32_t node);
-bool take_conv_lines_i16(Planning& planning, std::uint32_t node);
 bool take_conv_i16(Planning& planning, std::uint32_t node);
-bool is_convolution_of_i16(const Planning& planning, const Node& node);  // with constant weights of i8
+
+// The ways of take_conv_i16 besides patches of i16: false, another must.
+bool take_conv_tiles_i16(Planning& planning, std::uint32_t node, const Window& window);
+bool take_conv_lines_i16(Planning& planning, std::uint32_t node, const Window& window);
 
 // Weights and biases of a convolution of floats in panels, of each group of channels.
 std::vector<PackedF32> pack_convolution(Planning& planning, const Node& node, const Window& window);

@@ -100,17 +100,17 @@ struct ConvI16 {
 
 }  // namespace
 
-bool is_convolution_of_i16(const Planning& planning, const Node& node) {
-  return is_dense_convolution(node) && planning.type(node.inputs[0]).dtype == DType::i16 &&
-         planning.type(node.inputs[1]).dtype == DType::i8 && planning.only_first_computed(node);
-}
-
 bool take_conv_i16(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (!is_convolution_of_i16(planning, node)) return false;
+  if (!is_dense_convolution(node)) return false;
+  if (planning.type(node.inputs[0]).dtype != DType::i16 || planning.type(node.inputs[1]).dtype != DType::i8)
+    return false;
+  if (!planning.only_first_computed(node)) return false;
+  const Window window = window_of(planning.graph, node);
+  if (take_conv_tiles_i16(planning, n, window) || take_conv_lines_i16(planning, n, window)) return true;
   auto conv = std::make_shared<ConvI16>();
   conv->input = node.inputs[0];
-  conv->window = window_of(planning.graph, node);
+  conv->window = window;
   conv->weights = weights_i16(planning, node, conv->window.k());
   conv->epilogue = find_epilogue(planning, n, conv->weights.fit_i32);
   conv->weights.add_epilogue(conv->epilogue);

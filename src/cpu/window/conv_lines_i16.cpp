@@ -44,10 +44,8 @@ struct ConvLinesI16 : InputLines {
 
 }  // namespace
 
-bool take_conv_lines_i16(Planning& planning, std::uint32_t n) {
+bool take_conv_lines_i16(Planning& planning, std::uint32_t n, const Window& window) {
   const Node& node = planning.node(n);
-  if (!is_convolution_of_i16(planning, node)) return false;
-  const Window window = window_of(planning.graph, node);
   if (!goes_by_lines(window, planning.type(node.inputs[1]).shape.size(0))) return false;
   auto conv = std::make_shared<ConvLinesI16>();
   conv->window = window;
@@ -67,7 +65,7 @@ bool take_conv_lines_i16(Planning& planning, std::uint32_t n) {
   conv->line_bytes = align_up(static_cast<std::size_t>(conv->lines_for(lines) * conv->padded_line() + 1) * 2);
   conv->tile_bytes = conv->epilogue.tile_bytes(lines * window.out[2] * columns);
   conv->scratch = conv->line_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
-  add_shared_step<ConvLinesI16>(planning, "conv_lines_i16", n, std::move(conv));
+  add_shared_step<ConvLinesI16>(planning, "conv_i16", n, std::move(conv));
   return true;
 }
 
