@@ -28,8 +28,10 @@ std::string suggestion(const std::string& name) {
   std::vector<std::string> names;
   for (const Target& target : all_targets()) names.push_back(target.name);
   const auto near = nearest(name, names);
-  return near.empty() || near.size() > 4 ? "targets: " + fmt::format("{}", fmt::join(names, ", "))
-                                         : "did you mean " + alternatives(near) + "?";
+  return near.empty() || near.size() > 4
+             ? fmt::format("targets: {}; a PC's processor runs tosa-fp, and tosa-int in integers",
+                           fmt::join(names, ", "))
+             : "did you mean " + alternatives(near) + "?";
 }
 
 // Payloads in formats of their own hold TOSA 1.0, which expresses what 1.1 adds.

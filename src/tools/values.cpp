@@ -49,8 +49,10 @@ CLI::Validator known_target() {
             if (std::count(names.begin(), names.end(), given)) return std::string();
             const auto near = nearest(given, names);
             return fmt::format("there is no target '{}'; {}", given,
-                               near.empty() || near.size() > 4 ? "the targets are " + CLI::detail::join(names, ", ")
-                                                               : fmt::format("did you mean {}?", alternatives(near)));
+                               near.empty() || near.size() > 4
+                                   ? "the targets are " + CLI::detail::join(names, ", ") +
+                                         "; a PC's processor runs tosa-fp, and tosa-int in integers"
+                                   : fmt::format("did you mean {}?", alternatives(near)));
           },
           ""};
 }
