@@ -40,13 +40,21 @@ std::string table(const std::vector<Cells>& rows, std::size_t figures, const std
   return text;
 }
 
+// A norm of scaled rows has twenty.
+std::string operators_of(const ComparedLayer& layer) {
+  constexpr std::size_t most = 3;
+  const auto& ops = layer.ops;
+  return ops.size() > most ? fmt::format("{} + {} more + {}", ops.front(), ops.size() - 2, ops.back())
+                           : fmt::format("{}", fmt::join(ops, " + "));
+}
+
 Cells cells(const ComparedLayer& layer) {
   const double saturated = layer.saturated.value_or(0) * 100;
   return {layer.own_db ? db_text(*layer.own_db) : "-",
           db_text(layer.accumulated.db),
           saturated == 0 ? "" : fmt::format("{:.{}f}", saturated, saturated < 0.05 ? 2 : 1),
           layer.type,
-          printable(fmt::format("{}", fmt::join(layer.ops, " + "))),
+          printable(operators_of(layer)),
           printable(layer.node.empty() ? layer.value : layer.node),
           printable(layer.where)};
 }

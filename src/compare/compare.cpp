@@ -159,7 +159,7 @@ class Comparing {
   }
 
   // The layer for which alone this one is computed, as a term; null: there is none. Next to a larger term its error
-  // is small, as that of eps * r^2 in a norm, or of the fine part of weights in 16 bits.
+  // is small, as that of the mean that a norm subtracts, or of the fine part of weights in 16 bits.
   const LayerWork* sum_of(const LayerWork& work) const {
     const ValueId term = work.layer.result;
     if (std::ranges::find(quantised_.outputs, term) != quantised_.outputs.end()) return nullptr;
@@ -170,7 +170,7 @@ class Comparing {
     if (!find_aten(node.op).rule->adds || std::ranges::count(node.inputs, term) != 1) return nullptr;
     const auto is_sum = [&](const LayerWork& other) {
       return other.seen && std::ranges::find(other.layer.calls, reader) != other.layer.calls.end() &&
-             quantised_[other.layer.result].type.shape == quantised_[term].type.shape;
+             quantised_[other.layer.result].type.shape == quantised_[node.outputs[0]].type.shape;
     };
     const auto sum = std::ranges::find_if(layers_, is_sum);
     return sum == layers_.end() ? nullptr : &*sum;

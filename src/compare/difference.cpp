@@ -115,7 +115,8 @@ double Difference::db() const {
 }
 
 double Difference::db_beside(const Difference& sum) const {
-  return std::isfinite(db()) ? signal_to_noise_db(std::max(all_.signal, sum.all_.signal), all_.noise) : db();
+  const double of_sum = sum.count_ > 0 ? sum.all_.signal * count_ / sum.count_ : 0;
+  return std::isfinite(db()) ? signal_to_noise_db(std::max(all_.signal, of_sum), all_.noise) : db();
 }
 
 TensorError Difference::error() const {

@@ -25,7 +25,7 @@ class Difference {
 
   // Minus infinity where nothing but NaN was wanted: who asks is to look there.
   double db() const;
-  // Of a term, what it loses next to a sum that it is part of.
+  // Of a term, what it loses next to a sum that it is part of, which may have more elements.
   double db_beside(const Difference& sum) const;
   TensorError error() const;
   // Of quantised tensors and of narrow floats. Saturated is what lies beyond the end of the range by more than the

@@ -80,6 +80,7 @@ std::vector<Layer> layers_of(const Graph& quantised, const FloatProgram& floats,
     return wanted != no_value && quantised[v].type.quantised() && floats.held[wanted] != 0;
   };
   const auto add_calls = [&](auto& self, std::size_t n, std::vector<std::size_t>& calls) -> void {
+    if (std::ranges::find(calls, n) != calls.end()) return;
     for (ValueId v : quantised.nodes[n].inputs)
       if (v != no_value && made_by[v] >= 0 && held(v)) self(self, static_cast<std::size_t>(made_by[v]), calls);
     calls.push_back(n);

@@ -82,8 +82,12 @@ std::optional<Calibrated> calibrated_with_parts(Calibrated before, Expanded prog
     narrow[v] = closed.contains(plan.group[v]) ? ranges[v] : was->second;
   }
   std::map<ValueId, ValueId> now;
+  std::vector<char> cut(graph.values.size(), 0);
   for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (const ValueId was = same.value(v); was != no_value) now[was] = v;
+    if (const ValueId was = same.value(v); was != no_value) {
+      now[was] = v;
+      cut[v] = before.cut[was];
+    }
   for (std::size_t n = 0; n < program.graph.nodes.size(); ++n)
     if (const auto was = same.node(n); was) set_form_of(before.graph.nodes[*was], program.graph.nodes[n]);
   before.means.rename(now);
@@ -97,7 +101,8 @@ std::optional<Calibrated> calibrated_with_parts(Calibrated before, Expanded prog
                     .first_scaled = no_value,
                     .unlike_ranges = std::move(unlike_ranges),
                     .means = std::move(before.means),
-                    .rows = std::move(before.rows)};
+                    .rows = std::move(before.rows),
+                    .cut = std::move(cut)};
 }
 
 }  // namespace tosaic

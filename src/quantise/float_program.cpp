@@ -17,6 +17,8 @@ FloatProgram float_program(Calibration& calibration) {
     if (range.closed && plan.quantised[v]) program.held[v] = 1;
   for (ValueId v = 0; v < impl.found.cut.size(); ++v)
     if (impl.found.cut[v] && plan.quantised[v]) program.held[v] = 1;
+  // What norms of scaled rows are computed with: 1/size of a row, or eps in its units, next to terms that are larger.
+  for (ValueId v = impl.found.first_scaled; v < program.held.size(); ++v) program.held[v] = plan.quantised[v];
   impl.states.restore(program.graph);
   return program;
 }
