@@ -218,9 +218,13 @@ Result<Calibrated> calibrated_on(const std::vector<std::vector<Tensor>>& samples
     LayerRows layer_rows(program.graph, plan, options, samples.size());
     std::map<ValueId, Range> narrow;
     Functions functions;
+    std::set<ValueId> wider;
     TOSAIC_TRY(std::vector<Range> ranges,
                observe(program.graph, program.certain, plan, samples, rows, saturation, compared, means, layer_rows,
-                       narrow, functions, widened, options, sink ? hold : Sink()));
+                       narrow, functions, wider, options, sink ? hold : Sink()));
+    // Later values may be others when the program was written anew.
+    for (ValueId v : wider)
+      if (v < program.first_scaled) widened.insert(v);
     if (!again) {
       const bool joined = join_masked(program.graph, saturation, unlike_ranges);
       if (find_unlike_scalars(program.graph, saturation, options, unlike_ranges) || joined) continue;
