@@ -220,6 +220,18 @@ TEST(Express, pools) {
   expect_expressed(pool("avg_pool2d", DType::i8, {1, 257, 3, 2}, {257, 3}, {1, 1}, {0, 0, 0, 0}), ethos_u::native_u85);
 }
 
+TEST(Express, choices_that_are_known) {
+  const auto select = [](DType type, Shape condition, Shape a, Shape b) {
+    return OneNode{"select",
+                   {constant(DType::boolean, condition, numbers(condition.elements(), 0, 1)), in(type, a), in(type, b)},
+                   {}};
+  };
+  for (const DType type : {DType::i8, DType::i16}) {
+    expect_expressed(select(type, {1, 1, 5, 7}, {2, 3, 5, 7}, {2, 3, 5, 1}));
+    expect_expressed(select(type, {4}, {4}, {1}));
+  }
+}
+
 TEST(Express, long_axes) {
   const auto sum = [](Shape x, std::int64_t axis) {
     return OneNode{"reduce_sum", {in(DType::i32, x)}, {{"axis", axis}}};

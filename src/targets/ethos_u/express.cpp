@@ -11,7 +11,8 @@ namespace {
 constexpr Rewrite rewrites[] = {conv3d_by_slices,          long_stride_into_channels, long_stride_in_two_steps,
                                 tall_kernel_into_channels, depthwise_as_dense,        transposed_by_phases,
                                 average_by_zones,          average_as_sums,           long_sum_in_two_steps,
-                                split_long_transpose,      nearest_by_copies,         bilinear_by_phases};
+                                split_long_transpose,      nearest_by_copies,         bilinear_by_phases,
+                                select_by_bounds};
 constexpr int most_rounds = 6;  // a rewrite's nodes may need another; none makes a circle
 
 bool one_round(Graph& graph, NativeCheck native) {

@@ -38,6 +38,7 @@ bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node);
 bool split_long_transpose(Rewriter& out, Graph& graph, const Node& node);
 bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node);
 bool bilinear_by_phases(Rewriter& out, Graph& graph, const Node& node);
+bool select_by_bounds(Rewriter& out, Graph& graph, const Node& node);
 
 // Convolutions that have a command, said in one that is cheaper.
 // Depthwise ones with a multiplier, on up to so many channels, as dense ones.
