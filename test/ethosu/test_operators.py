@@ -103,11 +103,14 @@ CASES = {
     "bilinear_4": (nn.Upsample(scale_factor=4, mode="bilinear"), (1, 4, 8, 8)),
     "bilinear_half": (nn.Upsample(scale_factor=0.5, mode="bilinear"), (1, 4, 8, 8)),
     "bilinear_3_for_2": (nn.Upsample(size=(12, 9), mode="bilinear"), (1, 4, 8, 6)),
+    "tril": (Function(torch.tril), (2, 3, 6, 6)),
+    "masked_fill_of_channels": (Function(lambda x: x.masked_fill(torch.arange(8) % 3 == 0, -1.5)), (2, 5, 8)),
+    "masked_softmax": (Function(lambda x: torch.softmax(x.masked_fill(torch.ones(12, 12).triu(1).bool(), -1e9), -1)), (2, 4, 12, 12)),
 }
 QUICK = {"mean_256x400", "mean_of_all", "permute_70000x3", "conv1d_batch_stride_4", "conv3d_batch_stride_2", "conv3d_large_weights",
          "average3d_padded", "linear_rank_3", "conv_batch", "conv_groups_batch", "conv_65x1", "conv_depthwise_80x1", "conv_stride_5",
          "conv_depthwise_stride_4", "conv_transpose_stride_3", "maximum_9x9_stride_4", "average_10x10_without_padding", "average_256x400",
-         "upsample_3", "bilinear_2", "image_320x480"}
+         "upsample_3", "bilinear_2", "image_320x480", "masked_softmax"}
 
 
 def pytest_generate_tests(metafunc):
