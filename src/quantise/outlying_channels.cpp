@@ -81,8 +81,8 @@ class Outliers {
       const auto gain = gain_of_channels(node);
       return gain && elements(node.inputs[1]) == channels(node) ? gain : std::nullopt;
     }
-    return rule->is_linear && node.inputs.size() > 1 ? sum_of_squares(node.inputs[1], elements(node.inputs[1]))
-                                                     : std::nullopt;
+    const ValueId weight = node.inputs.size() > 1 ? node.inputs[1] : no_value;
+    return rule->is_linear && weight != no_value ? sum_of_squares(weight, elements(weight)) : std::nullopt;
   }
 
   // The sum of a channel's squared weights, in the mean, where each result adds up products of one channel: of a
