@@ -68,6 +68,17 @@ def test_the_others_keep_their_bits(tool, tmp_path, net, shape, floor, gain):
     assert found >= before + gain
 
 
+class Scaled(nn.Module):
+    """A norm whose weight is a number."""
+
+    def forward(self, x):
+        return functional.scaled_dot_product_attention(*[8 * functional.normalize(x, dim=-1)] * 3)
+
+
+def test_a_number_is_no_weight(tool, tmp_path):
+    assert result(tool, tmp_path / "scaled", Scaled(), (1, 12, WIDTH)) >= 24
+
+
 @pytest.mark.parametrize("net, shape", [(Stream(1), (1, 12, WIDTH)), (Depthwise(0.3), (1, 3, 16, 16))])
 def test_channels_that_the_reader_leaves_as_they_are_have_8_bits(tool, tmp_path, net, shape):
     found = result(tool, tmp_path / "wide", net, shape)
