@@ -188,9 +188,10 @@ TOSAIC_API Result<PrintedPlan> plan(const Program& program, const std::string& t
 // `in_pieces`: composites stay whole, and float.
 TOSAIC_API Result<std::string> annotation(const Program& program, const std::string& target,
                                           const Options& options = {}, bool in_pieces = true);
-// And for them: the parameters with which small channels of int8 tensors are larger, while what the program computes
-// stays the same, bit for bit (docs/numerics.md). Only those that change, by their names in the exported graph
-// ("p_conv_weight"); none with fewer than 8 samples. Errors: calibrate.*, those of `annotation`.
+// And for them: the parameters with which channels of int8 tensors lie around zero, and small ones are larger, while
+// what the program computes stays the same but for the last digits (docs/numerics.md). Only those that change, by their
+// names in the exported graph ("p_conv_weight"); none become larger with fewer than 8 samples. Errors: calibrate.*,
+// those of `annotation`.
 TOSAIC_API Result<std::vector<std::pair<std::string, OwnedTensor>>> equalized_parameters(const Program& program,
                                                                                          const std::string& target,
                                                                                          const Options& options,

@@ -72,8 +72,8 @@ std::vector<GeneralOption> options_of_integers() {
       {{.name = "equalization",
         .kind = Kind::flag,
         .default_value = "true",
-        .sentence = "leave channels as large as they are; else small ones of int8 tensors are made larger, where the "
-                    "weights of those that read them can take that back"},
+        .sentence = "leave channels where and as large as they are; else those of int8 tensors that lie far from zero "
+                    "are moved, and small ones made larger, where the layers that read them can take that back"},
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.equalisation = from.flag(name);
        }},

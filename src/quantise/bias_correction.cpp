@@ -25,7 +25,15 @@ bool takes_bias(const Graph& graph, const PlannedWeight& weight) {
 }
 
 std::optional<Window> corrected_window(const Graph& graph, const PlannedWeight& weight) {
-  return takes_bias(graph, weight) ? window_of(graph, graph.nodes[weight.node]) : std::nullopt;
+  if (!takes_bias(graph, weight)) return std::nullopt;
+  const Node& node = graph.nodes[weight.node];
+  auto window = window_of(graph, node);
+  if (!window || node.inputs.size() <= bias_operand || node.inputs[bias_operand] == no_value) return window;
+  const Shape& shape = graph[node.inputs[weight_operand]].type.shape;
+  const std::int64_t results = window->transposed ? shape.size(1) * window->groups : shape.size(0);
+  if (graph[node.inputs[bias_operand]].type.shape.elements() != results)
+    return std::nullopt;  // refused where it is lowered
+  return window;
 }
 
 LayerMeans means_wanted(const Graph& graph, const QuantisationPlan& plan, std::size_t samples) {

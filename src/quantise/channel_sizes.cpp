@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -12,23 +13,30 @@ namespace tosaic {
 namespace {
 
 struct Sums {
-  explicit Sums(std::size_t channels) : lowest(channels), highest(channels), squares(channels) {}
+  explicit Sums(std::size_t channels)
+      : lowest(channels, std::numeric_limits<float>::infinity()),
+        highest(channels, -std::numeric_limits<float>::infinity()),
+        sums(channels),
+        squares(channels) {}
   std::vector<float> lowest, highest;
-  std::vector<double> squares;
+  std::vector<double> sums, squares;
   // An element of each channel, side by side.
   void add(const float* x) {
     simd::bulk_loops().measure(x, squares.size(), lowest.data(), highest.data(), squares.data());
+    for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += x[c];
   }
   // Elements of one.
   void add(const float* x, std::span<const std::int64_t> positions, std::size_t channel) {
     float low = lowest[channel], high = highest[channel];
-    double sum = squares[channel];
+    double sum = 0, square = 0;
     for (const std::int64_t p : positions) {
       low = std::min(low, x[p]);
       high = std::max(high, x[p]);
-      sum += static_cast<double>(x[p]) * x[p];
+      sum += x[p];
+      square += static_cast<double>(x[p]) * x[p];
     }
-    lowest[channel] = low, highest[channel] = high, squares[channel] = sum;
+    lowest[channel] = low, highest[channel] = high;
+    sums[channel] += sum, squares[channel] += square;
   }
 };
 
@@ -56,18 +64,33 @@ void ChannelSizes::see(const Placed& x, int dim, ThreadPool& pool) {
     for (std::size_t c = 0; c < channels.size(); ++c) {
       all.lowest[c] = std::min(all.lowest[c], found[part].lowest[c]);
       all.highest[c] = std::max(all.highest[c], found[part].highest[c]);
+      all.sums[c] += found[part].sums[c];
       all.squares[c] += found[part].squares[c];
     }
   for (auto* ends : {&lowest_, &highest_, &next_lowest_, &next_highest_}) ends->resize(channels.size());
+  least_.resize(channels.size(), std::numeric_limits<float>::infinity());
+  most_.resize(channels.size(), -std::numeric_limits<float>::infinity());
+  sums_.resize(channels.size());
   squares_.resize(channels.size());
   for (std::size_t c = 0; c < channels.size(); ++c) {
+    least_[c] = std::min(least_[c], all.lowest[c]);
+    most_[c] = std::max(most_[c], all.highest[c]);
     next_lowest_[c] = std::min(next_lowest_[c], std::max(lowest_[c], all.lowest[c]));
     next_highest_[c] = std::max(next_highest_[c], std::min(highest_[c], all.highest[c]));
     lowest_[c] = std::min(lowest_[c], all.lowest[c]);
     highest_[c] = std::max(highest_[c], all.highest[c]);
+    sums_[c] += all.sums[c];
     squares_[c] += all.squares[c];
   }
   count_ += count;
+}
+
+Range ChannelSizes::bulk(std::size_t channel) const {
+  constexpr double deviations = 6;
+  const auto count = static_cast<double>(count_);
+  const double mean = sums_[channel] / count,
+               reach = deviations * std::sqrt(std::max(0.0, squares_[channel] / count - mean * mean));
+  return {std::max<double>(least_[channel], mean - reach), std::min<double>(most_[channel], mean + reach)};
 }
 
 double ChannelSizes::lowest() const { return *std::ranges::min_element(lowest_); }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/system/thread_pool.h"
+#include "quantise/observe.h"
 #include "quantise/window.h"
 
 namespace tosaic {
@@ -14,6 +15,10 @@ class ChannelSizes {
   void see(const Placed& x, int dim, ThreadPool& pool);
   // Was anything seen, and all of it finite?
   bool known() const;
+  std::size_t channels() const { return squares_.size(); }
+  std::int64_t count() const { return count_; }  // of the elements of a channel
+  // Where nearly all of a channel's elements lie: six deviations around their mean, no further than any does.
+  Range bulk(std::size_t channel) const;
   // Of all channels; zero is always inside.
   double lowest() const;
   double highest() const;
@@ -26,8 +31,10 @@ class ChannelSizes {
  private:
   static double beyond(double furthest, double next) { return furthest == 0 ? 0 : furthest * (furthest / next); }
 
+  std::vector<float> least_, most_;
+  // With zero inside.
   std::vector<float> lowest_, highest_, next_lowest_, next_highest_;  // next: of all samples but one
-  std::vector<double> squares_;
+  std::vector<double> sums_, squares_;
   std::int64_t count_ = 0;  // elements of a channel
 };
 

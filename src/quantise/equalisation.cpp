@@ -8,10 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "quantise/channel_sizes.h"
 #include "quantise/equalisable_layers.h"
-#include "quantise/observable.h"
-#include "quantise/observed_program.h"
+#include "quantise/observed_channels.h"
 #include "quantise/steps.h"
 
 namespace tosaic {
@@ -25,44 +23,12 @@ constexpr int largest_exponent = 6;
 // Two of 16 bits are left to what exceeds the samples, for a clamp's bound stays where it is.
 constexpr double of_sixteen_bits = 0.25;
 
-using Sizes = std::map<ValueId, ChannelSizes>;
-
 // Of the values that have factors, but for those that are bounded by their reader.
-Result<Sizes> look_at(const Graph& graph, const EqualisableProgram& program, const QuantisationPlan& plan,
-                      const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options) {
-  std::vector<char> unseen, wanted(graph.values.size());
-  TOSAIC_TRY(Lowered lowered, lower_observable(graph, unseen, {}));
-  for (ValueId v = 0; v < wanted.size(); ++v) wanted[v] = program.varies(v) && !plan.hidden[v] && !unseen[v];
-  TOSAIC_TRY(ObservedProgram observed, compile_observed(graph, std::move(lowered), wanted, options.threads));
-  Sizes sizes;
-  const cpu::Observer observer = [&](ValueId seen, const TensorView& content, ThreadPool& pool) {
-    const auto watchers = observed.watchers.find(seen);
-    if (watchers == observed.watchers.end() || content.type.dtype != DType::f32) return;
-    for (const auto& [v, moves] : watchers->second)
-      sizes[v].see(Look(content.as<float>(), content.type, moves).placed(), program.of[v]->dim, pool);
-  };
-  const std::size_t step = (samples.size() + enough_samples - 1) / enough_samples;
-  for (std::size_t s = 0; s < samples.size(); s += step) {
-    if (options.cancelled && options.cancelled()) return error("compile.cancelled", "the compilation was cancelled");
-    auto run = observed.program.run(samples[s], &observer);
-    if (!run.ok()) return run.error();
-  }
-  return sizes;
-}
-
-// The taps of a layer's weight, a run for each pair of channels: f(that of the result, that of the operand, run).
-template <class F>
-void for_each_run(const EqualisableLayer& layer, const Shape& shape, const F& f) {
-  const auto rows = static_cast<std::size_t>(shape.size(0)), columns = static_cast<std::size_t>(shape.size(1)),
-             groups = static_cast<std::size_t>(layer.window.groups);
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t c = 0; c < columns; ++c) {
-      const std::size_t other = r / (rows / groups) * columns + c;  // the columns of its group
-      if (layer.window.transposed)
-        f(other, r, r * columns + c);
-      else
-        f(r, other, r * columns + c);
-    }
+std::map<ValueId, int> looked_at(const EqualisableProgram& program, const QuantisationPlan& plan) {
+  std::map<ValueId, int> dim_of;
+  for (ValueId v = 0; v < program.of.size(); ++v)
+    if (program.varies(v) && !plan.hidden[v]) dim_of[v] = program.of[v]->dim;
+  return dim_of;
 }
 
 // What a factor may be, and what it changes: the squared error of its readers is about rounded / s^2 + weights * s^2.
@@ -79,8 +45,8 @@ struct Choice {
 
 class Equaliser {
  public:
-  Equaliser(const Graph& graph, const QuantisationPlan& plan, const Sizes& sizes, EqualisableProgram& program,
-            const QuantiseOptions& options)
+  Equaliser(const Graph& graph, const QuantisationPlan& plan, const ObservedChannels& sizes,
+            EqualisableProgram& program, const QuantiseOptions& options)
       : graph_(graph),
         plan_(plan),
         program_(program),
@@ -138,14 +104,14 @@ class Equaliser {
     const auto taps = static_cast<std::size_t>(product(layer.window.kernel));
     std::vector<double> largest(layer.made.size());
     std::vector<double> squares(w.size() / taps);
-    for_each_run(layer, shape, [&](std::size_t to, std::size_t, std::size_t run) {
+    for_each_run(layer.window, shape, [&](std::size_t to, std::size_t, std::size_t run) {
       for (const float element : w.subspan(run * taps, taps)) {
         largest[to] = std::max<double>(largest[to], std::fabs(element));
         squares[run] += static_cast<double>(element) * element;
       }
     });
     const bool alone = layer.window.channels() == layer.window.groups;  // its weights' scale takes all of the factor
-    for_each_run(layer, shape, [&](std::size_t to, std::size_t from, std::size_t run) {
+    for_each_run(layer.window, shape, [&](std::size_t to, std::size_t from, std::size_t run) {
       Choice& c = choice(layer.read[from]);
       c.rounded += step * step * squares[run];
       const double weight_step = largest[to] / (layer.planned->four_bits ? 7 : largest_weight_);
@@ -156,7 +122,7 @@ class Equaliser {
   const Graph& graph_;
   const QuantisationPlan& plan_;
   EqualisableProgram& program_;
-  const Sizes& sizes_;
+  const ObservedChannels& sizes_;
   const double largest_weight_;  // of quantised weights
   const double spare_;           // the part of the range that channels may reach
   std::vector<Choice> choices_;  // per factor; those of roots count
@@ -177,7 +143,7 @@ void rescale(Graph& graph, const EqualisableLayer& layer, const Equaliser& facto
   float* to = nullptr;
   Bytes scaled = Bytes::fresh(w.size(), to);
   const auto taps = static_cast<std::size_t>(product(layer.window.kernel));
-  for_each_run(layer, weight.type.shape, [&](std::size_t result, std::size_t operand, std::size_t run) {
+  for_each_run(layer.window, weight.type.shape, [&](std::size_t result, std::size_t operand, std::size_t run) {
     for (std::size_t i = run * taps; i < (run + 1) * taps; ++i) to[i] = std::ldexp(w[i], made[result] - read[operand]);
   });
   weight.constant = std::move(scaled);
@@ -198,7 +164,8 @@ Status equalise(Graph& graph, const std::vector<char>& inner, const std::vector<
   const QuantisationPlan plan = plan_quantisation({graph, inner}, options);
   EqualisableProgram program = find_equalisable(graph, plan, options);
   if (!program.any()) return {};
-  TOSAIC_TRY(const Sizes sizes, look_at(graph, program, plan, samples, options));
+  TOSAIC_TRY(const ObservedChannels sizes,
+             observe_channels(graph, looked_at(program, plan), samples, enough_samples, options));
   const Equaliser factors(graph, plan, sizes, program, options);
   for (const EqualisableLayer& layer : program.layers) rescale(graph, layer, factors);
   return {};

@@ -16,6 +16,7 @@
 #include "quantise/calibrated_on_samples.h"
 #include "quantise/calibrated_parts.h"
 #include "quantise/calibration.h"
+#include "quantise/channel_offsets.h"
 #include "quantise/equalisation.h"
 #include "quantise/large_pools.h"
 #include "quantise/norms_anew.h"
@@ -289,6 +290,7 @@ struct Beginning {
 
   Status expand(const QuantiseOptions& options) { return expand_calls(graph, inner, bounds, options, options.rewrite); }
   Status equalise(const QuantiseOptions& options) {
+    TOSAIC_CHECK(options.rewrite("centre_channels", graph, centre_channels, inner, samples, options));
     return options.rewrite("equalise", graph, tosaic::equalise, inner, samples, options);
   }
 };

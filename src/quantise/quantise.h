@@ -35,8 +35,9 @@ struct QuantiseOptions {
   Observer observer = Observer::histogram;
   bool per_channel = true;      // weights: one scale per output channel
   bool bias_correction = true;  // biases take back what rounded weights add to the mean (quantise/bias_correction.h)
-  bool equalisation =
-      true;  // small channels are made larger, where weights can take that back (quantise/equalisation.h)
+  // Channels are moved to the middle of their range, and small ones made larger, where the layers that read them can
+  // take that back (quantise/channel_offsets.h, quantise/equalisation.h).
+  bool equalisation = true;
   std::function<bool(const Value& parameter)> may_equalise;  // those that it may change; empty: any
   Rounding rounding = Rounding::by_width;                    // of weights
   // Among methods of a program, or among its sizes: what samples of one of them say does not change the weights.
@@ -100,8 +101,8 @@ bool size_stays(const QuantiseOptions& options, const Graph& graph, ValueId v, i
 // Is it known to have others?
 bool size_varies(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim);
 
-// What equalisation makes of weights and biases, for programs that somebody else quantises: constants that change, by
-// their names. Errors: those of `calibrate`.
+// What centring and equalisation make of weights and biases, for programs that somebody else quantises: constants that
+// change, by their names. Errors: those of `calibrate`.
 Result<std::map<std::string, Tensor>> equalised_constants(Graph graph, const std::vector<std::vector<Tensor>>& samples,
                                                           const QuantiseOptions& options, const Sink& sink);
 

@@ -30,6 +30,21 @@ struct Window {
 // Of a call whose operand 1 is its weight. nullopt: it has no such form, or no sizes.
 std::optional<Window> window_of(const Graph& graph, const Node& node);
 
+// The taps of a layer's weight, a run for each pair of channels: f(that of the result, that of the operand, run).
+template <class F>
+void for_each_run(const Window& window, const Shape& weight, const F& f) {
+  const auto rows = static_cast<std::size_t>(weight.size(0)), columns = static_cast<std::size_t>(weight.size(1)),
+             groups = static_cast<std::size_t>(window.groups);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c) {
+      const std::size_t other = r / (rows / groups) * columns + c;  // the columns of its group
+      if (window.transposed)
+        f(other, r, r * columns + c);
+      else
+        f(r, other, r * columns + c);
+    }
+}
+
 // A tensor's elements as they are in memory. `offsets`: the element at some indices stands at the sum of what each
 // dim has for its index.
 struct Placed {

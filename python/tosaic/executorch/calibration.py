@@ -139,7 +139,7 @@ def _equalise(prepared: GraphModule, calls: list) -> None:
     try:
         changed = _core.equalized_parameters(program_of(floats), "tosa-int", {}, {"": _described(calls)})
     except Error as why:
-        warnings.warn(CompileWarning(f"small channels stay as they are: {why}"), stacklevel=3)
+        warnings.warn(CompileWarning(f"channels stay as they are: {why}"), stacklevel=3)
         return
     nodes = {n.name: n for n in floats.graph.find_nodes(op="get_attr")}
     for name, content in changed.items():
@@ -150,8 +150,8 @@ def calibrate(prepared: GraphModule, samples: Iterable[Any], *, bias_correction:
               equalization: bool = True) -> GraphModule:
     """Shows samples to a program of `prepare_pt2e`, and changes its weights and biases such that integers lose less.
 
-    Small channels of int8 tensors are made larger where the layers that read them can take that back: what floats compute
-    stays the same. Then biases are corrected: what the rounding of weights adds to the mean of each channel of a layer's
+    Channels of int8 tensors that lie far from zero are moved, and small ones made larger, where the layers that read them
+    can take that back: what floats compute stays the same but for the last digits. Then biases are corrected: what the rounding of weights adds to the mean of each channel of a layer's
     results is taken from its bias (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction",
     ICCV 2019, sections 4.1 and 4.2, here with what the samples show).
 
@@ -163,8 +163,8 @@ def calibrate(prepared: GraphModule, samples: Iterable[Any], *, bias_correction:
             returned is refused: its training does the same.
         samples: the arguments of a call each, as a tuple; a tensor stands for a program's only argument.
         bias_correction: False leaves biases as they are.
-        equalization: False leaves channels as they are. So do fewer than 8 samples, sizes that vary, activations of 16 bits,
-            and weights with one scale for all channels.
+        equalization: False leaves channels as they are. So do sizes that vary, activations of 16 bits, and weights with one
+            scale for all channels. With fewer than 8 samples none become larger.
 
     Returns:
         `prepared`.
