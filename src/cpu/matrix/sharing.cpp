@@ -11,4 +11,10 @@ std::int64_t bytes_of_rows() {
   return bytes;
 }
 
+std::int64_t wanted_tasks(int threads) {
+  if (threads == 1) return 1;
+  static const int of_thread = tile_instructions_allowed() ? 1 : 8;
+  return std::int64_t{of_thread} * threads;
+}
+
 }  // namespace tosaic::cpu

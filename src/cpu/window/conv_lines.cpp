@@ -75,7 +75,7 @@ bool take_conv_lines(Planning& planning, std::uint32_t n) {
                      wanted = wanted_tasks(planning.threads);
   conv->sharing = {.images = window.batch, .lines = window.out[1]};
   conv->sharing.lines_per_task = std::clamp<std::int64_t>(
-      std::min(bytes_of_lines / bytes, window.batch * window.out[1] / wanted), 1, window.out[1]);
+      std::min(bytes_of_lines / bytes, (window.batch * window.out[1] + wanted - 1) / wanted), 1, window.out[1]);
   // What follows wants all channels of a pixel.
   if (!conv->epilogue.chain)
     conv->sharing.parts = std::clamp<std::int64_t>(wanted / conv->sharing.tasks(), 1, window.groups());

@@ -55,11 +55,11 @@ bool take_conv_lines_i16(Planning& planning, std::uint32_t n, const Window& wind
   if (!conv->epilogue.rescaled) return false;
   conv->weights.add_epilogue(conv->epilogue);
   const std::int64_t columns = conv->weights.panels.n;
+  const std::int64_t all_lines = window.batch * window.out[1], wanted = wanted_tasks(planning.threads);
   const std::int64_t bytes = conv->padded_line() * window.stride[1] * 2 + window.out[2] * columns * 2;
   conv->sharing = {.images = window.batch, .lines = window.out[1]};
-  conv->sharing.lines_per_task = std::clamp<std::int64_t>(
-      std::min(bytes_of_lines / bytes, window.batch * window.out[1] / wanted_tasks(planning.threads)), 1,
-      window.out[1]);
+  conv->sharing.lines_per_task =
+      std::clamp<std::int64_t>(std::min(bytes_of_lines / bytes, (all_lines + wanted - 1) / wanted), 1, window.out[1]);
   const std::int64_t lines = conv->sharing.lines_per_task;
   // A segment of an odd number of elements is read with one more.
   conv->line_bytes = align_up(static_cast<std::size_t>(conv->lines_for(lines) * conv->padded_line() + 1) * 2);

@@ -368,7 +368,7 @@ void add_step(Planning& planning, std::uint32_t n, const std::shared_ptr<Depthwi
   const std::int64_t wanted = wanted_tasks(planning.threads);
   // At least a few thousand multiplications a task.
   const std::int64_t row_work = std::max<std::int64_t>(1, conv->row_elements() * conv->window.taps());
-  conv->rows_per_task = std::max({std::int64_t{1}, rows / wanted, 32768 / row_work});
+  conv->rows_per_task = std::max({std::int64_t{1}, (rows + wanted - 1) / wanted, 32768 / row_work});
   if (conv->rows_per_task == 1)
     conv->row_parts = std::clamp<std::int64_t>(wanted / rows, 1, std::min(conv->window.out[2], row_work / 8192 + 1));
   const std::int64_t tile = conv->row_elements() * 8;
