@@ -198,6 +198,28 @@ TEST(Convolution, ByLines) {
   }
 }
 
+// Blocks that begin and end within an output line, lines that no window reads, sums in pieces, and whose last vectors
+// are partly used; elements between which zeros stand are in Transposed.
+TEST(Convolution, ByLinePatches) {
+  const Case cases[] = {
+      {1, 86, 70, {14, 13}, {3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}},
+      {1, 200, 97, {15, 15}, {3, 3}, {1, 1, 1, 1}, {2, 2}, {1, 1}},
+      {1, 175, 66, {29, 8}, {3, 3}, {2, 2, 2, 2}, {1, 1}, {2, 2}},
+      {1, 90, 72, {37, 11}, {4, 2}, {3, 0, 0, 2}, {3, 1}, {1, 2}},
+      {1, 65, 80, {22, 33}, {3, 3}, {0, 2, 1, 1}, {2, 1}, {1, 1}},
+      {1, 341, 65, {21, 21}, {2, 3}, {1, 0, 1, 1}, {4, 1}, {3, 1}},
+      {1, 700, 90, {60, 1}, {3, 1}, {1, 1, 0, 0}, {1, 1}, {1, 1}},
+      {1, 1024, 65, {7, 7}, {3, 1}, {1, 1, 0, 0}, {1, 1}, {1, 1}},
+  };
+  std::uint32_t seed = 1300;
+  for (const Case& c : cases) {
+    Net net(++seed);
+    const ValueId v = convolution(net, c, DType::f32, DType::f32, DType::f32);
+    net.output(seed % 2 ? v : net.node("mul", {v, net.node("sigmoid", {v}), net.zero(DType::i8)}));
+    expect_as_interpreted(net, {2e-5, 2e-5}, describe(c, seed), "conv_f32");
+  }
+}
+
 ValueId depthwise(Net& net, const Case& c, std::int64_t multiplier, DType in, DType out, std::int64_t input_zp = 0,
                   std::int64_t weight_zp = 0) {
   const double range = is_float(in) ? 1 : 128, low = is_float(in) ? 0 : 1;

@@ -54,7 +54,7 @@ struct Factor {
     PanelsF32 at = panels;
     at.bias = zeros.data();
     const auto product = [&](std::int64_t first, std::int64_t last) {
-      cpu::multiply(gemm_f32(), sharing, {0, rows, first, last}, a, panels.k, at, -infinity, infinity, c);
+      cpu::multiply(gemm_f32(), sharing, {0, rows, first, last}, {a, panels.k}, at, -infinity, infinity, c);
     };
     at.data = packed;
     if (!from) return product(0, panels.count());

@@ -67,7 +67,7 @@ HWY_NOINLINE void tile(const GemmF32Call& call) {
     const float* a8 = a0 + 8 * s;
     for (std::int64_t first = 0; first < call.k; first += at_once) {
       for (std::int64_t r = 0; r < call.ahead.rows; ++r)
-        simd::prefetch(call.ahead.from + r * call.ahead.pitch + first * call.ahead.element);
+        simd::prefetch(call.ahead.from + r * call.ahead.pitch + (segment * call.k + first) * call.ahead.element);
       for (std::int64_t k = std::min(at_once, call.k - first); k > 0; --k) {
         V bv[vectors];
 #pragma GCC unroll 2
@@ -192,25 +192,49 @@ void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float
 
 namespace {
 
-// Of the products of a sum, so many at once that a panel's part stays in the first-level cache for all rows. What they
-// come to waits in C. On AMD's processors panels come from the second-level cache as fast as they are used.
-std::int64_t products_at_once(std::int64_t k, std::int64_t tiles_of_rows) {
+// Products of a sum that one call of the kernel adds: of so many stretches of a row, each `k` long and `step` elements
+// from the one before. They begin with product `begin` of the sum.
+struct Piece {
+  std::int64_t begin, k, start;
+  std::int64_t segments = 1, step = 0;
+};
+
+// Of the products of a stretch, so many at once that a panel's part stays in the first-level cache for all rows. What
+// they come to waits in C. On AMD's processors panels come from the second-level cache as fast as they are used.
+std::int64_t products_at_once(std::int64_t k, std::int64_t of_sum, std::int64_t tiles_of_rows) {
   static const bool parts = tile_instructions_allowed();
   constexpr std::int64_t part = 256, worth_parts = 512, few_tiles = 2, line = 16;
-  if (!parts || k <= worth_parts || tiles_of_rows <= few_tiles) return std::max<std::int64_t>(k, 1);
+  if (!parts || of_sum <= worth_parts || tiles_of_rows <= few_tiles) return std::max<std::int64_t>(k, 1);
   const std::int64_t count = (k + part - 1) / part;
   return ((k + count - 1) / count + line - 1) / line * line;
 }
 
+bool equally_far_apart(std::span<const std::int64_t> starts) {
+  for (std::size_t i = 2; i < starts.size(); ++i)
+    if (starts[i] - starts[i - 1] != starts[1] - starts[0]) return false;
+  return true;
+}
+
+template <class F>
+void for_pieces(std::span<const std::int64_t> starts, std::int64_t k, std::int64_t tiles_of_rows, const F& f) {
+  const std::int64_t segments = std::max<std::int64_t>(1, std::ssize(starts)), of_segment = k / segments,
+                     at_once = products_at_once(of_segment, k, tiles_of_rows);
+  if (at_once >= of_segment && equally_far_apart(starts))
+    return f(Piece{0, of_segment, starts.empty() ? 0 : starts[0], segments, segments > 1 ? starts[1] - starts[0] : 0});
+  for (std::int64_t s = 0; s < segments; ++s)
+    for (std::int64_t begin = 0; begin < of_segment; begin += at_once)
+      f(Piece{s * of_segment + begin, std::min(at_once, of_segment - begin),
+              (starts.empty() ? 0 : starts[static_cast<std::size_t>(s)]) + begin});
+}
+
 }  // namespace
 
-void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const float* a,
-              std::int64_t a_stride, const PanelsF32& b, float lowest, float highest, float* c, std::int64_t c_stride) {
-  const std::int64_t at_once = products_at_once(b.k, part.rows / kernel.max_rows);
+void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const RowsF32& a,
+              const PanelsF32& b, float lowest, float highest, float* c, std::int64_t c_stride) {
   for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
     const std::int64_t first_column = p * b.panel_width();
     GemmF32Call call{};
-    call.a_stride = a_stride;
+    call.a_stride = a.stride;
     call.width = b.width(p);
     call.b_stride = b.packed ? call.width : b.n;
     call.c_stride = c_stride ? c_stride : b.n;
@@ -218,23 +242,25 @@ void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part
     Ahead ahead;
     if (b.packed && p + 1 < part.last_panel)
       ahead = {reinterpret_cast<const std::byte*>(b.panel(p + 1)), b.width(p + 1), b.k * 4, 4};
-    for (std::int64_t begin = 0; begin == 0 || begin < b.k; begin += at_once) {
-      const bool last = begin + at_once >= b.k;
-      call.k = std::min(at_once, b.k - begin);
-      call.b = b.panel(p) + begin * call.b_stride;
-      call.bias = begin == 0 ? b.bias + first_column : nullptr;
+    for_pieces(a.starts, b.k, part.rows / kernel.max_rows, [&](const Piece& piece) {
+      const bool last = piece.begin + piece.segments * piece.k >= b.k;
+      call.k = piece.k;
+      call.segments = piece.segments;
+      call.segment_stride = piece.step;
+      call.b = b.panel(p) + piece.begin * call.b_stride;
+      call.bias = piece.begin == 0 ? b.bias + first_column : nullptr;
       call.lowest = last ? lowest : -std::numeric_limits<float>::infinity();
       call.highest = last ? highest : std::numeric_limits<float>::infinity();
-      Ahead piece = ahead;
-      piece.from += begin * piece.element;
+      Ahead near = ahead;
+      near.from += piece.begin * near.element;
       sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
-        call.a = a + first * a_stride + begin;
+        call.a = a.data + first * a.stride + piece.start;
         call.rows = static_cast<int>(count);
         call.c = c + first * call.c_stride + first_column;
-        call.ahead = piece.part(first, count, part.rows);
+        call.ahead = near.part(first, count, part.rows);
         kernel.panel(call);
       });
-    }
+    });
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cpu/lines.h"
@@ -78,11 +79,16 @@ struct PackedF32 : PanelsF32 {
   std::shared_ptr<float[]> storage;
   Lines<float> bias_storage;
 };
+// Rows of A, `stride` elements apart. Where a row is several stretches, all as long: how far from it each begins.
+struct RowsF32 {
+  const float* data;
+  std::int64_t stride;
+  std::span<const std::int64_t> starts = {};
+};
 // Rows and panels of `part` of C = clamp(A x B + bias). a and c point at the part's first row. `c_stride`: elements
 // from row to row of C; 0: it has B's columns alone.
-void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const float* a,
-              std::int64_t a_stride, const PanelsF32& b, float lowest, float highest, float* c,
-              std::int64_t c_stride = 0);
+void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const RowsF32& a,
+              const PanelsF32& b, float lowest, float highest, float* c, std::int64_t c_stride = 0);
 
 // weight is [n][k] row-major, as conv weights are; one bias serves all columns when bias_count is 1. `once`: where
 // `weight` may have been packed before; null: it is no memory that lasts.

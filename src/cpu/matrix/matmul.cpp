@@ -58,7 +58,7 @@ struct MatmulF32 {
            std::byte* scratch) const {
     PanelsF32 at = panels;
     const auto product = [&](const Sharing::Part& of) {
-      multiply(*kernel, sharing, of, static_cast<const float*>(a) + part.first_row * panels.k, panels.k, at,
+      multiply(*kernel, sharing, of, {static_cast<const float*>(a) + part.first_row * panels.k, panels.k}, at,
                epilogue.lowest, epilogue.highest, reinterpret_cast<float*>(c));
     };
     at.data = reinterpret_cast<const float*>(b);

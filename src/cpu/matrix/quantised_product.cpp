@@ -50,7 +50,7 @@ struct QuantisedProduct {
       const int width = one.width(p);
       for (int v = 0; v * wide->lanes < width; ++v) kernel->widen(*panels, 2 * p + v, floats + v * wide->lanes, width);
       one.data = floats - p * one.panel_width() * one.k;  // panel(p) is `floats`
-      multiply(*wide, sharing, {part.first_row, part.rows, p, p + 1}, a, panels->k, one, epilogue.lowest,
+      multiply(*wide, sharing, {part.first_row, part.rows, p, p + 1}, {a, panels->k}, one, epilogue.lowest,
                epilogue.highest, c);
     }
   }

@@ -55,8 +55,8 @@ struct Sharing {
       block = one_each ? (rows + parts - 1) / parts : rows;
     s.rows_per_task = std::min(block, rows);
     s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;
-    // As many for each thread, and as large: the kernel can do with somewhat fewer rows at once.
-    if (threads > 1 && s.row_tasks > 1 && (one_each || !tiles)) {
+    // As many for each thread, and as large as each other: the kernel can do with somewhat fewer rows at once.
+    if (s.row_tasks > 1 && (one_each || !tiles)) {
       const std::int64_t group = one_each ? parts : threads, even = (s.row_tasks + group - 1) / group * group;
       s.rows_per_task = std::max<std::int64_t>((max_rows + 1) / 2, (rows + even - 1) / even);
       s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
+#include <optional>
 
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_f32.h"
 #include "cpu/window/conv.h"
+#include "cpu/window/line_patches.h"
 #include "cpu/window/window.h"
 
 namespace tosaic::cpu {
@@ -17,25 +19,35 @@ struct ConvF32 {
   ValueId input = no_value;
   std::size_t patch_bytes = 0, tile_bytes = 0, scratch = 0;
   const GemmF32* kernel = nullptr;
-  std::int64_t pitch = 0;  // of patches
+  std::int64_t pitch = 0;            // of patches
+  std::optional<LinePatches> lines;  // in place of patches
 
   std::int64_t columns() const { return std::ssize(groups) * groups[0].n; }
-  bool copies() const { return !window.is_matrix() || pitch != window.k(); }
+  bool copies() const { return lines || !window.is_matrix() || pitch != window.k(); }
   // Patches [first, first + rows) into `to`. Short runs are copied four floats at a time: what is written past
   // their end is overwritten by the next run, `to` has room for the last. `channel`: the group's first.
-  void gather(const float* from, std::int64_t channel, std::int64_t first, std::int64_t rows, float* to) const {
+  RowsF32 gather(const float* from, std::int64_t channel, std::int64_t first, std::int64_t rows, float* to) const {
     const std::int64_t end = window.input_elements() - channel;
     from += channel;
-    for_patches(
-        window, first, rows, pitch,
-        [&](std::int64_t at, std::int64_t where, std::int64_t count) {
-          if (count > 64 || at + count + 4 > end) {
-            std::memcpy(to + where, from + at, static_cast<std::size_t>(count) * sizeof(float));
-          } else {
-            for (std::int64_t i = 0; i < count; i += 4) std::memcpy(to + where + i, from + at + i, 4 * sizeof(float));
-          }
-        },
-        [&](std::int64_t where, std::int64_t count) { std::fill_n(to + where, count, 0.0f); });
+    const auto copy = [&](std::int64_t at, std::int64_t where, std::int64_t count) {
+      if (count > 64 || at + count + 4 > end) {
+        std::memcpy(to + where, from + at, static_cast<std::size_t>(count) * sizeof(float));
+      } else {
+        for (std::int64_t i = 0; i < count; i += 4) std::memcpy(to + where + i, from + at + i, 4 * sizeof(float));
+      }
+    };
+    const auto fill = [&](std::int64_t where, std::int64_t count) { std::fill_n(to + where, count, 0.0f); };
+    if (lines) return {to + lines->gather(first, rows, copy, fill), pitch, lines->starts()};
+    for_patches(window, first, rows, pitch, copy, fill);
+    return {to, pitch};
+  }
+
+  void plan_patches(bool by_lines) {
+    const std::int64_t block = sharing.rows_per_task;
+    pitch = best_pitch(*kernel, by_lines ? window.kernel[2] * window.channels : window.k(), groups[0].n);
+    if (by_lines) lines.emplace(window, pitch, block);
+    const std::int64_t elements = lines ? lines->elements() : copies() ? block * pitch : 0;
+    if (elements > 0) patch_bytes = align_up(static_cast<std::size_t>(elements + 16) * 4);
   }
 
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
@@ -54,10 +66,9 @@ struct ConvF32 {
   void multiply_group(std::int64_t g, const Sharing::Part& part, const float* in, float* patches, float* c) const {
     const PackedF32& group = groups[static_cast<std::size_t>(g)];
     const std::int64_t channel = g * window.channels;
-    if (copies()) gather(in, channel, part.first_row, part.rows, patches);
-    const float* a = copies() ? patches : in + part.first_row * window.pixel + channel;
-    multiply(*kernel, sharing, part, a, copies() ? pitch : window.pixel, group, epilogue.lowest, epilogue.highest,
-             c + g * group.n, columns());
+    const RowsF32 a = copies() ? gather(in, channel, part.first_row, part.rows, patches)
+                               : RowsF32{in + part.first_row * window.pixel + channel, window.pixel};
+    multiply(*kernel, sharing, part, a, group, epilogue.lowest, epilogue.highest, c + g * group.n, columns());
   }
 };
 
@@ -92,13 +103,14 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
   conv->epilogue = find_epilogue(
       planning, n, false,
       !shares_columns(planning, conv->window.rows(), conv->kernel->max_rows, weight.type.shape.elements()));
-  const std::int64_t row_bytes = conv->window.k() * 4 + (conv->epilogue.chain ? conv->columns() * 4 : 0);
+  const bool by_lines = LinePatches::fit(conv->window);
+  const std::int64_t patch = by_lines ? LinePatches::elements_of_row(conv->window) : conv->window.k(),
+                     row_bytes = (patch + (conv->epilogue.chain ? conv->columns() : 0)) * 4;
   const std::int64_t groups = conv->window.groups(), panels = groups > 1 ? groups : conv->groups[0].count();
   conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, panels, row_bytes, planning.threads,
                                 conv->epilogue.chain != nullptr);
+  conv->plan_patches(by_lines);
   const std::int64_t block = conv->sharing.rows_per_task;
-  conv->pitch = best_pitch(*conv->kernel, conv->window.k(), conv->groups[0].n);
-  if (conv->copies()) conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->pitch + 16) * 4);
   conv->tile_bytes = conv->epilogue.tile_bytes(block * conv->columns());
   give_back_joined(planning, node, conv->window);
   conv->scratch = conv->patch_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
