@@ -15,19 +15,12 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
-// The compiler vectorises these two.
+// The compiler vectorises this one.
 void split(const std::int16_t* HWY_RESTRICT from, std::int64_t count, std::int8_t* HWY_RESTRICT upper,
            std::int8_t* HWY_RESTRICT lower) {
   for (std::int64_t i = 0; i < count; ++i) {
     upper[i] = static_cast<std::int8_t>(from[i] >> 8);
     lower[i] = static_cast<std::int8_t>(from[i] ^ 0x80);
-  }
-}
-void add(const ByteSums& of, std::int64_t* HWY_RESTRICT to, std::int64_t stride) {
-  const std::int32_t* HWY_RESTRICT upper = of.sums;
-  for (std::int64_t r = 0; r < of.rows; ++r, upper += 2 * of.width, to += stride) {
-    const std::int32_t* HWY_RESTRICT lower = upper + of.width;
-    for (std::int64_t j = 0; j < of.columns; ++j) to[j] += std::int64_t{upper[j]} * 256 + lower[j];
   }
 }
 
@@ -51,7 +44,7 @@ void rescale(const ByteSums& of, const RescaleColumns& scales, std::int64_t firs
 }  // namespace
 
 const ShortBytes& short_bytes_here() {
-  static constexpr ShortBytes here{&split, &add, &rescale};
+  static constexpr ShortBytes here{&split, &rescale};
   return here;
 }
 

@@ -15,9 +15,7 @@ struct ByteSums {
 };
 struct ShortBytes {
   void (*split)(const std::int16_t* from, std::int64_t count, std::int8_t* upper, std::int8_t* lower);
-  // Adds what they come to.
-  void (*add)(const ByteSums& sums, std::int64_t* to, std::int64_t stride);
-  // Those that come to i32, scaled; `first`: of the columns in the scales.
+  // Of sums that come to i32, scaled; `first`: of the columns in the scales.
   void (*rescale)(const ByteSums& sums, const RescaleColumns& scales, std::int64_t first, std::int32_t lowest,
                   std::int32_t highest, std::int16_t* to, std::int64_t stride);
 };

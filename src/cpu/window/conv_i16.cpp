@@ -111,8 +111,9 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
   auto conv = std::make_shared<ConvI16>();
   conv->input = node.inputs[0];
   conv->window = window;
-  conv->weights = weights_i16(planning, node, conv->window.k());
-  conv->epilogue = find_epilogue(planning, n, conv->weights.fit_i32);
+  const ShortSums sums = short_sums(planning, node, conv->window.k());
+  conv->weights = weights_i16(planning, node, conv->window.k(), sums);
+  conv->epilogue = find_epilogue(planning, n, sums.fit_i32());
   conv->weights.add_epilogue(conv->epilogue);
   const GemmI8& kernel = *conv->weights.kernel;
   const std::int64_t columns = conv->panels().n;

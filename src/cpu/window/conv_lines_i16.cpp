@@ -47,12 +47,13 @@ struct ConvLinesI16 : InputLines {
 bool take_conv_lines_i16(Planning& planning, std::uint32_t n, const Window& window) {
   const Node& node = planning.node(n);
   if (!goes_by_lines(window, planning.type(node.inputs[1]).shape.size(0))) return false;
+  const ShortSums sums = short_sums(planning, node, window.k());
   auto conv = std::make_shared<ConvLinesI16>();
+  conv->epilogue = find_epilogue(planning, n, sums.fit_i32());
+  if (!conv->epilogue.rescaled) return false;
   conv->window = window;
   conv->input = node.inputs[0];
-  conv->weights = weights_i16(planning, node, window.k(), window.kernel[1]);
-  conv->epilogue = find_epilogue(planning, n, conv->weights.fit_i32);
-  if (!conv->epilogue.rescaled) return false;
+  conv->weights = weights_i16(planning, node, window.k(), sums, window.kernel[1]);
   conv->weights.add_epilogue(conv->epilogue);
   const std::int64_t columns = conv->weights.panels.n;
   const std::int64_t all_lines = window.batch * window.out[1], wanted = wanted_tasks(planning.threads);

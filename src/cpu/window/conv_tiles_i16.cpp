@@ -7,6 +7,7 @@
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_i8.h"
 #include "cpu/matrix/short_bytes.h"
+#include "cpu/matrix/short_parts.h"
 #include "cpu/matrix/short_sums.h"
 #include "cpu/matrix/tiles.h"
 #include "cpu/window/conv.h"
@@ -110,7 +111,7 @@ struct ConvTilesI16 {
                                    reinterpret_cast<std::int16_t*>(c) + first, n);
     auto* to = reinterpret_cast<std::int64_t*>(c) + first;
     for (std::int64_t r = 0; r < sums.rows; ++r) std::copy_n(bias.data() + first, sums.columns, to + r * n);
-    short_bytes().add(sums, to, n);
+    short_parts().join(sums.sums, sums.rows, sums.width, sums.columns, true, to, n);
   }
 };
 

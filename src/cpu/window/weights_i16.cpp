@@ -21,7 +21,15 @@ std::vector<std::int8_t> filled(const std::int8_t* weights, std::int64_t segment
 
 }  // namespace
 
-WeightsI16 weights_i16(Planning& planning, const Node& node, std::int64_t k, std::int64_t segments) {
+ShortSums short_sums(const Planning& planning, const Node& node, std::int64_t k) {
+  const Bytes weights = patch_weights(planning.graph, node);
+  return ShortSums({reinterpret_cast<const std::int8_t*>(weights.data()), planning.type(node.inputs[1]).shape.size(0),
+                    k, k, 1, only_scalar(planning.graph, node.inputs[4])},
+                   planning.graph[node.inputs[2]].constant.as<std::int64_t>());
+}
+
+WeightsI16 weights_i16(Planning& planning, const Node& node, std::int64_t k, const ShortSums& sums,
+                       std::int64_t segments) {
   WeightsI16 w;
   w.kernel = &gemm_i16();
   const std::int64_t columns = planning.type(node.inputs[1]).shape.size(0);
@@ -50,8 +58,6 @@ WeightsI16 weights_i16(Planning& planning, const Node& node, std::int64_t k, std
   w.panels.data = w.packed->panels.get();
   const auto bias = planning.graph[node.inputs[2]].constant.as<std::int64_t>();
   for (std::int64_t j = 0; j < columns; ++j) w.bias.push_back(bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(j)]);
-  const ShortSums sums({rows, columns, k, k, 1, zero_point}, bias);
-  w.fit_i32 = sums.fit_i32();
   w.stretch_groups = sums.stretch() / w.kernel->group;
   return w;
 }

@@ -13,7 +13,6 @@ struct WeightsI16 {
   PanelsI8 panels;
   std::shared_ptr<const PackedI8> packed;
   std::vector<std::int64_t> bias;  // of each column
-  bool fit_i32 = false;            // whole sums
   std::int64_t stretch_groups = 0;
   // What sums in i32 begin with, and with what they are RESCALEd where they are.
   Lines<std::int32_t> terms;
@@ -25,8 +24,10 @@ struct WeightsI16 {
   GemmI8Call rescaling_call(std::int64_t p, const Epilogue& epilogue) const;
 };
 
-// Of the conv2d, conv3d or transpose_conv2d node. The products of a row are in so many segments, each filled to whole
-// groups.
-WeightsI16 weights_i16(Planning& planning, const Node& node, std::int64_t k, std::int64_t segments = 1);
+// Of the conv2d, conv3d or transpose_conv2d node: what its sums of k products fit, and, packed, its weights. The
+// products of a row are in so many segments, each filled to whole groups.
+ShortSums short_sums(const Planning& planning, const Node& node, std::int64_t k);
+WeightsI16 weights_i16(Planning& planning, const Node& node, std::int64_t k, const ShortSums& sums,
+                       std::int64_t segments = 1);
 
 }  // namespace tosaic::cpu
