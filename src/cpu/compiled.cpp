@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "cpu/elementwise/row_groups.h"
 #include "cpu/matrix/attention.h"
 #include "cpu/matrix/computed_weights.h"
 #include "cpu/matrix/packed_once.h"
@@ -42,6 +43,8 @@ Status Compiled::plan_steps(const Options& options) {
   // read by others.
   steps = std::move(planning.steps);
   std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.nodes.back() < b.nodes.back(); });
+
+  group_rows(planning, steps);
 
   std::vector<bool> observed(graph.values.size(), false);
   for (ValueId v : options.observed)

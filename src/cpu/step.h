@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,14 @@ struct Step {
   std::function<Status(const Frame&)> run;
   // What the step keeps from run to run, one for each program; empty: nothing.
   std::function<std::shared_ptr<void>()> make_state = {};
+  // Of a step whose results have so many rows, each computed from the same row of its operands, but for those that it
+  // reads as a whole. `run` computes some of them, in `scratch` of as many bytes as a thread has.
+  struct Rows {
+    std::int64_t count = 0;
+    std::vector<ValueId> whole = {};
+    std::function<void(const Frame&, std::int64_t first, std::int64_t last, std::byte* scratch)> run;
+  };
+  std::optional<Rows> rows = std::nullopt;
   // What may lie where the step's only result lies, as the step writes no element of it before it has read that one.
   ValueId written_over = no_value;
 };

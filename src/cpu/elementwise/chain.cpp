@@ -115,6 +115,17 @@ void Chain::run(const Frame& frame, std::int64_t begin, std::int64_t end, const 
   }
 }
 
+std::vector<ValueId> Chain::read_beyond_rows(std::int64_t row) const {
+  const auto one_of_each_row = [&](const Input& in) {
+    return in.access == Access::strided && in.dims == std::vector{elements_ / row, row} &&
+           in.strides == std::vector<std::int64_t>{1, 0};
+  };
+  std::vector<ValueId> found;
+  for (const Input& in : inputs_)
+    if (in.access != Access::full && !one_of_each_row(in)) found.push_back(in.value);
+  return found;
+}
+
 bool take_chain(Planning& planning, std::uint32_t n) {
   if (!chainable(planning.graph, n)) return false;
   std::vector<std::uint32_t> nodes = plan::elementwise_group(planning, chaining(planning), n);
@@ -135,6 +146,12 @@ bool take_chain(Planning& planning, std::uint32_t n) {
     });
     return {};
   };
+  const Shape& shape = planning.type(chain->output()).shape;
+  if (const std::int64_t row = shape.rank() > 0 ? shape.size(shape.rank() - 1) : 0; row > 0)
+    step.rows = {chain->elements() / row, chain->read_beyond_rows(row),
+                 [chain, row](const Frame& frame, std::int64_t first, std::int64_t last, std::byte* memory) {
+                   chain->run(frame, first * row, last * row, nullptr, memory);
+                 }};
   planning.add(std::move(step));
   return true;
 }

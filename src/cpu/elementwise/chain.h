@@ -30,6 +30,8 @@ class Chain {
   const std::vector<ValueId>& reads() const { return reads_; }
   std::size_t scratch_bytes() const { return scratch_bytes_; }
   std::size_t instructions() const { return instructions_.size(); }
+  // What an element of a row of the output is computed from, besides the same rows: rows are those of the last axis.
+  std::vector<ValueId> read_beyond_rows(std::int64_t row) const;
 
   // Computes elements [begin, end) of the output. `streamed` points at element `begin` of the streamed value.
   void run(const Frame& frame, std::int64_t begin, std::int64_t end, const void* streamed, std::byte* scratch) const;

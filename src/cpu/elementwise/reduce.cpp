@@ -54,6 +54,23 @@ struct Reduction {
     }
     if (length == 1) std::memcpy(out, in, static_cast<std::size_t>(inner * size));
   }
+
+  // Some of outer x tasks_per_row.
+  void run_units(const Frame& frame, std::int64_t begin, std::int64_t end, std::byte* scratch) const {
+    const auto* in = static_cast<const std::byte*>(frame.read(input));
+    auto* out = static_cast<std::byte*>(frame.write(output));
+    const std::int64_t row = length * inner;
+    if (rows) return rows(in + begin * row * size, end - begin, row, out + begin * size);
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      const std::int64_t o = unit / tasks_per_row, first = unit % tasks_per_row * columns;
+      const std::byte* from = in + o * row * size;
+      std::byte* to = out + o * inner * size;
+      if (fold)
+        fold_row(from, to, scratch);
+      else
+        accumulate(from, first, std::min(columns, inner - first), to + first * size, scratch);
+    }
+  }
 };
 
 BlockKernel combining(const Node& node, DType type) {
@@ -98,29 +115,18 @@ bool take_reduction(Planning& planning, std::uint32_t n) {
   }
   Step step{.kernel = "reduction", .nodes = {n}, .reads = {r->input}, .writes = {r->output}};
   step.scratch_per_thread = 2 * r->half_bytes;
-  step.run = [r, row](const Frame& frame) -> Status {
-    const auto* in = static_cast<const std::byte*>(frame.read(r->input));
-    auto* out = static_cast<std::byte*>(frame.write(r->output));
+  step.run = [r](const Frame& frame) -> Status {
     const std::int64_t units = r->outer * r->tasks_per_row;
     frame.pool.run((units + r->rows_per_task - 1) / r->rows_per_task, [&](std::int64_t task, int thread) {
-      std::byte* scratch = frame.scratch + static_cast<std::size_t>(thread) * 2 * r->half_bytes;
-      const std::int64_t last = std::min(units, (task + 1) * r->rows_per_task);
-      if (r->rows) {
-        const std::int64_t first = task * r->rows_per_task;
-        return r->rows(in + first * row * r->size, last - first, row, out + first * r->size);
-      }
-      for (std::int64_t unit = task * r->rows_per_task; unit < last; ++unit) {
-        const std::int64_t o = unit / r->tasks_per_row, first = unit % r->tasks_per_row * r->columns;
-        const std::byte* from = in + o * row * r->size;
-        std::byte* to = out + o * r->inner * r->size;
-        if (r->fold)
-          r->fold_row(from, to, scratch);
-        else
-          r->accumulate(from, first, std::min(r->columns, r->inner - first), to + first * r->size, scratch);
-      }
+      r->run_units(frame, task * r->rows_per_task, std::min(units, (task + 1) * r->rows_per_task),
+                   frame.scratch + static_cast<std::size_t>(thread) * 2 * r->half_bytes);
     });
     return {};
   };
+  if (r->inner == 1)
+    step.rows = {r->outer, {}, [r](const Frame& frame, std::int64_t first, std::int64_t last, std::byte* scratch) {
+                   r->run_units(frame, first, last, scratch);
+                 }};
   planning.add(std::move(step));
   return true;
 }
