@@ -143,6 +143,23 @@ bool has_attention_kernel(const Graph& graph, const Node& node) {
   });
 }
 
+namespace {
+
+// Into how many parts, of so many rows at least, a query's rows are cut, so that the threads are done soonest: each
+// part packs the key and the value for itself.
+std::int64_t parts_of_rows(std::int64_t batch, std::int64_t rows, std::int64_t least, std::int64_t threads) {
+  constexpr std::int64_t packing = 24;  // takes as long as so many rows
+  const auto time = [&](std::int64_t parts) {
+    return (batch * parts + threads - 1) / threads * ((rows + parts - 1) / parts + packing);
+  };
+  std::int64_t best = 1;
+  for (std::int64_t parts = 2; parts * least <= rows && parts <= 4 * threads; ++parts)
+    if (time(parts) < time(best)) best = parts;
+  return best;
+}
+
+}  // namespace
+
 bool take_attention(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
   if (node.op != extension::op::attention) return false;
@@ -153,17 +170,16 @@ bool take_attention(Planning& planning, std::uint32_t n) {
   const std::int64_t group = gemm_f32().max_rows;
   const std::int64_t in_cache = bytes_of_block / (count * static_cast<std::int64_t>(sizeof(float)) * group),
                      block = std::max(in_cache, least_groups) * group;
-  // Parts of a batch's rows pack its key and value each for itself.
-  const std::int64_t wanted = planning.threads == 1 ? 1 : 4 * planning.threads, blocks = (rows + block - 1) / block,
-                     parts = std::min(blocks, (wanted + batch - 1) / batch),
-                     rows_of_task = (blocks + parts - 1) / parts * block;
+  const std::int64_t parts = parts_of_rows(batch, rows, 2 * group, planning.threads),
+                     rows_of_task = (rows + parts - 1) / parts, blocks = (rows_of_task + block - 1) / block,
+                     even = (rows_of_task + blocks - 1) / blocks, whole = (even + group - 1) / group * group;
   auto made = std::make_shared<Attention>(
       Attention{.batch = batch,
                 .rows = rows,
                 .keys = Factor(query.size(2), count, turned.has_value()),
                 .values = Factor(count, value.size(2), false),
-                .rows_of_block = std::min(block, rows),
-                .rows_of_task = std::min(rows_of_task, rows),
+                .rows_of_block = std::min(whole, rows_of_task),
+                .rows_of_task = rows_of_task,
                 .tasks_of_batch = (rows + rows_of_task - 1) / rows_of_task,
                 .softmax = softmax_kernel(node.attrs.get<bool>(extension::softmax::safe), op::mask(node) != no_value)});
   made->query = node.inputs[op::query];
