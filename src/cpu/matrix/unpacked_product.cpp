@@ -8,6 +8,7 @@
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_f32.h"
 #include "cpu/matrix/rows_kernel.h"
+#include "cpu/matrix/tiles.h"
 #include "cpu/window/window.h"
 #include "ir/tosa_operators.h"
 #include "simd/transpose.h"
@@ -15,8 +16,9 @@
 namespace tosaic::cpu {
 namespace {
 
-// Up to so many rows sums along k cost less than panels: where many of them stay in registers, and elsewhere.
-constexpr std::int64_t few_rows_of_many = 96, few_rows = 48;
+// Up to so many rows sums along k cost less than panels: where many of them stay in registers, elsewhere, and, of
+// floats of 32 bits, on processors with tiles.
+constexpr std::int64_t few_rows_of_many = 96, few_rows = 48, few_rows_with_tiles = 16;
 // Of k in a panel, so that it and what it meets stay in the second-level cache. Where weights lie [k][n], few rows take
 // fewer: neighbouring panels of a row of weights come soon after each other.
 constexpr std::int64_t block_of_k = 1024, short_block_of_k = 64;
@@ -53,7 +55,11 @@ struct Unpacked {
 
   std::int64_t width() const { return 2 * kernel->lanes; }
   bool few() const {
-    return !by_columns && sharing.rows <= (few_rows_kernel->max_rows > 2 ? few_rows_of_many : few_rows);
+    const bool of_many = few_rows_kernel->max_rows > 2;
+    return !by_columns &&
+           sharing.rows <= (of_many && type == DType::f32 && tile_instructions_allowed() ? few_rows_with_tiles
+                            : of_many                                                    ? few_rows_of_many
+                                                                                         : few_rows);
   }
   std::int64_t element() const { return static_cast<std::int64_t>(storage_size(type)); }
   std::int64_t k_at_once() const {
