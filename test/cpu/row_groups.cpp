@@ -94,5 +94,28 @@ TEST(RowGroups, AreObserved) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
+TEST(RowGroups, HaveViewsThatAreObserved) {
+  Net net(24);
+  const ValueId x = net.input(DType::i32, {32, 100}, -1000, 1000);
+  const ValueId less = net.node("sub", {x, reduced(net, "reduce_max", x)});
+  const ValueId view = net.node("reshape", {less, net.shape({3200})});
+  const ValueId result = net.node("sub", {less, reduced(net, "reduce_sum", less)});
+  net.output(result);
+  auto program = cpu::Program::compile(net.graph, {.threads = 1, .observed = {view}});
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(std::ranges::count(program->kernels(), "row_group"), 1);
+  Tensor seen{net.graph[view].type, {}};
+  const cpu::Observer observer = [&](ValueId, const TensorView& content, auto&) {
+    seen.data = Bytes::copy(content.data, seen.type.storage_bytes());
+  };
+  const auto got = program->run(net.inputs, &observer);
+  ASSERT_TRUE(got.ok());
+  net.output(view);
+  const auto wanted = interp::run(net.graph, net.inputs);
+  ASSERT_TRUE(wanted.ok());
+  expect_same((*got)[0], (*wanted)[0], {}, "result");
+  expect_same(seen, (*wanted)[1], {}, "view");
+}
+
 }  // namespace
 }  // namespace tosaic::test

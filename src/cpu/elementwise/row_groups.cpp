@@ -8,6 +8,7 @@ namespace tosaic::cpu {
 namespace {
 
 constexpr std::int64_t elements_at_once = 16384;  // of the longest rows: blocks of a few values of them stay near
+constexpr std::size_t most_steps = 24;            // all their values have memory for a block
 constexpr std::size_t slack = 128;                // that vector loads may read past the end
 
 struct RowGroup {
@@ -46,14 +47,17 @@ class Grouping {
   // Steps from `begin` on that are one group, without views among them.
   std::vector<std::size_t> members(const std::vector<Step>& steps, std::size_t begin) const {
     std::vector<std::size_t> found;
-    std::set<ValueId> made;
-    for (std::size_t s = begin; s < steps.size(); ++s) {
+    Made made;
+    for (std::size_t s = begin; s < steps.size() && found.size() < most_steps; ++s) {
       const Step& step = steps[s];
       if (!step.run) continue;
       if (!step.rows || step.rows->count < least_rows() || (!found.empty() && !follows(step, steps[found[0]], made)))
         break;
       found.push_back(s);
-      made.insert(step.writes.begin(), step.writes.end());
+      for (ValueId v : step.writes) {
+        made.values.insert(v);
+        made.roots.insert(root(v));
+      }
     }
     return found;
   }
@@ -102,14 +106,14 @@ class Grouping {
   // Of fewer, threads share elements.
   std::int64_t least_rows() const { return std::int64_t{8} * planning_.threads; }
 
-  bool follows(const Step& step, const Step& first, const std::set<ValueId>& made) const {
+  struct Made {  // by the steps of a group
+    std::set<ValueId> values, roots;
+  };
+  bool follows(const Step& step, const Step& first, const Made& made) const {
     if (step.rows->count != first.rows->count) return false;
-    const auto is_made = [&](ValueId v) { return made.contains(v); };
+    const auto is_made = [&](ValueId v) { return made.values.contains(v); };
     // Other rows of what has been made may be what a view shows.
-    const auto is_view_of_made = [&](ValueId v) {
-      return !is_made(v) && within_[v] != no_value &&
-             std::ranges::any_of(made, [&](ValueId m) { return root(m) == root(v); });
-    };
+    const auto is_view_of_made = [&](ValueId v) { return !is_made(v) && made.roots.contains(root(v)); };
     return std::ranges::none_of(step.rows->whole, is_made) && std::ranges::none_of(step.reads, is_view_of_made);
   }
   ValueId root(ValueId v) const {
@@ -150,9 +154,9 @@ void group_rows(const Planning& planning, std::vector<Step>& steps) {
       result.push_back(std::move(steps[s++]));
       continue;
     }
-    for (std::size_t i = s; i < members.back(); ++i)  // views
-      if (std::ranges::find(members, i) == members.end()) result.push_back(std::move(steps[i]));
     result.push_back(grouping.join(steps, members));
+    for (std::size_t i = s; i < members.back(); ++i)  // views, which may be observed when what they show is there
+      if (std::ranges::find(members, i) == members.end()) result.push_back(std::move(steps[i]));
     s = members.back() + 1;
   }
   steps = std::move(result);
