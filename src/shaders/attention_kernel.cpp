@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "shaders/attention.h"
@@ -17,9 +18,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t unit = 8;  // of f16 in a vector
 
 // A group has `rows` queries, and at each step as many keys; subgroups have 16 rows, of which `across` share the
-// columns.
+// columns. Where scores have `places` two, those of a step are stored while weights of the step before are read.
 struct AttentionTile {
-  std::uint32_t rows, keys, width, across;
+  std::uint32_t rows, keys, width, across, places = 2;
 
   constexpr std::uint32_t down() const { return rows / matrix_side; }
   constexpr std::uint32_t invocations() const { return down() * across * matrix_subgroup; }
@@ -29,26 +30,25 @@ struct AttentionTile {
   constexpr std::uint32_t score_pitch() const { return keys / 4 + 1; }
   constexpr std::uint32_t result_pitch() const { return width / 4 + 1; }
   // What the memory has one behind the other: scores, later weights; keys, before them queries; values; a number of
-  // each invocation; a number of each row. In the end results, from the beginning on.
-  constexpr std::uint32_t keys_at() const { return rows * score_pitch(); }
+  // each row. In the end results, from the beginning on.
+  constexpr std::uint32_t keys_at() const { return places * rows * score_pitch(); }
   constexpr std::uint32_t values_at() const { return keys_at() + std::max(rows, keys) * factor_pitch(); }
-  constexpr std::uint32_t numbers_at() const {
+  constexpr std::uint32_t factors_at() const {
     return std::max(values_at() + keys * factor_pitch(), rows * result_pitch());
   }
-  constexpr std::uint32_t factors_at() const { return numbers_at() + invocations() / 4; }
   constexpr std::uint32_t shared() const { return factors_at() + rows / 4; }
 };
 
 // The narrowest first; and one for so few that all of them are at work at once, as measured on an H200.
 constexpr AttentionTile tiles[] = {{32, 64, 32, 2}, {32, 32, 64, 2}, {32, 32, 96, 2}, {32, 32, 128, 2}};
-constexpr AttentionTile of_few = {32, 64, 64, 4};
+constexpr AttentionTile of_few = {32, 64, 64, 4, 1};
 constexpr std::int64_t few = 132;
 
 constexpr bool fits(const AttentionTile& t) {
   const std::uint32_t side = matrix_side * t.across;
   return t.rows * t.width / 8 % t.invocations() == 0 && t.keys * t.width / 8 % t.invocations() == 0 &&
-         t.keys % side == 0 && t.width % side == 0 && t.keys / 8 % t.lanes() == 0 && t.lanes() % 4 == 0 &&
-         t.shared() * 16 <= 32 * 1024 && t.invocations() <= 256;
+         t.keys % side == 0 && t.width % side == 0 && t.keys / 8 % t.lanes() == 0 && t.lanes() <= matrix_subgroup &&
+         std::has_single_bit(t.lanes()) && t.shared() * 16 <= 32 * 1024 && t.invocations() <= 256;
 }
 static_assert(std::ranges::all_of(tiles, fits) && fits(of_few));
 
@@ -78,36 +78,36 @@ class Online {
     s_.barrier();
   }
 
-  // Memory that is written was read before the last barrier but one: four of them are enough for a step.
+  // Two barriers are enough for a step, but for one more where scores have one place: what is written between two of
+  // them was read before the first one, and is read behind the second one.
   void go_over(AttentionFactor& keys, AttentionFactor& values, Value blocks) {
     most_ = s_.variable(s_.real(-infinity));
     sum_ = s_.variable(s_.real(0));
     for (std::uint32_t c = 0; c < own_columns(); ++c) weighted_.push_back(s_.zero_matrix());
     keys.fetch(tile_.keys, s_.integer(0), queries_of_group_.keys);
+    keys.share(memory_, tile_.keys, tile_.keys_at());
+    s_.barrier();
     const auto step = [&](Value block) {
       const Value first = block * tile_.keys, next = block + 1;
-      keys.share(memory_, tile_.keys, tile_.keys_at());
-      s_.barrier();
+      if (tile_.places == 2) scores_at_ = (block & 1) * std::int64_t{tile_.rows * tile_.score_pitch()};
       values.fetch(tile_.keys, first, queries_of_group_.keys);
+      s_.when(next < blocks, [&] { keys.fetch(tile_.keys, first + tile_.keys, queries_of_group_.keys); });
       make_scores();
       s_.barrier();
       values.share(memory_, tile_.keys, tile_.values_at());
-      const std::vector<Value> scores = finished_scores(first);
-      share_number(largest_of(scores));
-      s_.when(next < blocks, [&] { keys.fetch(tile_.keys, first + tile_.keys, queries_of_group_.keys); });
-      make_weights(scores);
+      keys.share(memory_, tile_.keys, tile_.keys_at());
+      make_weights(finished_scores(first));
       s_.barrier();
       weigh_values();
+      if (tile_.places == 1) s_.barrier();
     };
-    // Written out several times it is faster, by 1 to 4 %, for this width alone; for others it takes up to a third more
-    // time, and drivers compile it for longer.
-    constexpr std::uint32_t written_out = 64;
-    s_.loop(s_.integer(0), blocks, s_.integer(1), step, tile_.width == written_out ? Unrolling::free : Unrolling::none);
+    // Written out several times it is no faster, and drivers compile it for three times as long.
+    s_.loop(s_.integer(0), blocks, s_.integer(1), step, Unrolling::none);
+    s_.barrier();
   }
 
   TileAccumulators results() {
-    share_number(sum_->get());
-    Value sum = all_of_row([](Value a, Value b) { return a + b; });
+    Value sum = all_of_row(sum_->get(), [](Value a, Value b) { return a + b; });
     if (rows_may_be_empty_) sum = s_.select(sum < s_.real(1), s_.real(1), sum);
     share_factor(reciprocal(sum));
     s_.barrier();
@@ -124,10 +124,11 @@ class Online {
   std::uint32_t own_columns() const { return tile_.width / tile_.across / matrix_side; }
   std::uint32_t own_eights() const { return tile_.keys / 8 / tile_.lanes(); }
   Value own_eight(std::uint32_t i) { return lane_ + std::int64_t{i * tile_.lanes()}; }
-  Value begin_of_line() { return line_ * tile_.score_pitch(); }
+  Value in_scores(Value vector) { return scores_at_ ? *scores_at_ + vector : vector; }
+  Value begin_of_line() { return in_scores(line_ * tile_.score_pitch()); }
 
   // Of a subgroup, matrices next to each other.
-  Value begin_of_scores() { return row_ * (matrix_side * tile_.score_pitch()); }
+  Value begin_of_scores() { return in_scores(row_ * (matrix_side * tile_.score_pitch())); }
   void make_scores() {
     const std::uint32_t own = tile_.keys / tile_.across / matrix_side, side = matrix_side * tile_.factor_pitch();
     const Value keys_at = column_ * (own * side) + std::int64_t{tile_.keys_at()};
@@ -182,7 +183,7 @@ class Online {
 
   // In place of scores. What was summed before is to be multiplied by the row's factor.
   void make_weights(const std::vector<Value>& scores) {
-    const Value before = most_->get(), now = larger_score(before, all_of_row(larger_score));
+    const Value before = most_->get(), now = larger_score(before, all_of_row(largest_of(scores), larger_score));
     most_->set(now);
     const Value base = base_of_scores(now);
     const Value rescale = s_.call(Function::exp2, {before - base});
@@ -200,22 +201,12 @@ class Online {
     share_factor(rescale);
   }
 
-  // What the invocations of a row have, for each of them.
-  void share_number(Value number) {
-    const Value four = s_.integer(4);
-    s_.store(memory_, s_.local() / four + std::int64_t{tile_.numbers_at()}, s_.local() % four, s_.bits_of(number));
-    s_.barrier();
-  }
-  Value all_of_row(const std::function<Value(Value, Value)>& fold) {
-    std::optional<Value> all;
-    for (std::uint32_t i = 0; i < tile_.lanes() / 4; ++i) {
-      const Vector four = s_.load(memory_, line_ * (tile_.lanes() / 4) + std::int64_t{tile_.numbers_at() + i});
-      for (Word q = 0; q < 4; ++q) {
-        const Value x = s_.real_of(lane(four, q));
-        all = all ? fold(*all, x) : x;
-      }
-    }
-    return *all;
+  // Of what each invocation of a row has, for all of them: they are neighbours in a subgroup.
+  Value all_of_row(Value own, const std::function<Value(Value, Value)>& fold) {
+    const Value lane = s_.local() % s_.integer(matrix_subgroup);
+    for (std::uint32_t apart = 1; apart < tile_.lanes(); apart *= 2)
+      own = fold(own, s_.shuffle(own, lane ^ s_.integer(apart)));
+    return own;
   }
   // By which matrices of a row's sums are multiplied.
   void share_factor(Value factor) {
@@ -232,8 +223,9 @@ class Online {
   const QueriesOfGroup& queries_of_group_;
   const AttentionScores scores_;  // in bits
   Shared memory_;
-  Value row_, column_;  // of a subgroup
-  Value line_, lane_;   // of an invocation, among rows
+  std::optional<Value> scores_at_;  // of the step at hand; none: there is one place
+  Value row_, column_;              // of a subgroup
+  Value line_, lane_;               // of an invocation, among rows
   std::vector<Matrix> queries_;
   std::optional<Variable> most_, sum_;  // of the row: the largest score, and this invocation's part of the weights
   std::vector<MatrixVariable> weighted_;

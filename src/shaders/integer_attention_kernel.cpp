@@ -134,7 +134,7 @@ class GroupAttention {
   // Memory that is written was read before the last barrier but one: two of them are enough for a step.
   void make_scores(AttentionFactor& keys) {
     partial_.push_back(s_.variable(reduction(0).of_nothing(s_)));
-    s_.loop(s_.integer(0), steps_, s_.integer(1), [&](Value step) {
+    over_steps([&](Value step) {
       keys.share(memory_, tile_.keys, 0);
       s_.barrier();
       const Value next = step + 1;
@@ -174,7 +174,7 @@ class GroupAttention {
       if (zero_points.left) column_sums_.push_back(s_.zero_matrix(MatrixOf::int8));
     }
     if (zero_points.right) row_sums_ = s_.zero_matrix(MatrixOf::int8);
-    s_.loop(s_.integer(0), steps_, s_.integer(1), [&](Value step) {
+    over_steps([&](Value step) {
       values.share(memory_, tile_.keys, 0);
       store_weights(step);
       s_.barrier();
@@ -202,6 +202,11 @@ class GroupAttention {
 
  private:
   using Numbers = std::vector<Value>;
+
+  // Written out once: several times it is slower, by a sixth of all, and drivers compile it for three times as long.
+  void over_steps(const std::function<void(Value step)>& body) {
+    s_.loop(s_.integer(0), steps_, s_.integer(1), body, Unrolling::none);
+  }
 
   // ---- factors
   void fetch_step(AttentionFactor& factor, Value step) { factor.fetch(tile_.keys, step * tile_.keys, place_.all_keys); }
@@ -268,13 +273,14 @@ class GroupAttention {
   void go_over(std::size_t i) {
     partial_.push_back(s_.variable(reduction(i).of_nothing(s_)));
     const Value eights = s_.param(ceil_div(s_.type(score()).shape[2], std::int64_t{eight}));
-    s_.loop(lane_, eights, s_.integer(tile_.lanes()), [&](Value number) {
+    const auto eight_of_row = [&](Value number) {
       const Numbers before = load_eight(number);
       const Numbers kept = reduced(i, {number}, [&](std::size_t e) {
         return Known{{attention_.kept[i - 1], before[e]}};
       });
       if (attention_.kept[i] != attention_.kept[i - 1]) store_eight(number, kept.data());
-    });
+    };
+    s_.loop(lane_, eights, s_.integer(tile_.lanes()), eight_of_row, Unrolling::none);
   }
   ValueId score() const { return s_.graph().nodes[attention_.scores].outputs[0]; }
 

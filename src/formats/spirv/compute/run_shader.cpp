@@ -12,7 +12,7 @@
 namespace tosaic::spirv {
 namespace {
 
-constexpr Word subgroup_size = 8;
+constexpr Word usual_subgroup_size = 8;
 constexpr std::size_t most_matrix_elements = std::size_t{matrix_side} * matrix_depth(true);
 // Of shared memory before anything is written there: no number that a device would have by accident.
 constexpr Word unwritten = 0x5ca1ab1e;
@@ -20,7 +20,7 @@ constexpr Word unwritten = 0x5ca1ab1e;
 using State = ShaderInvocation::State;
 
 // Each gets what the one of its subgroup that it asks gives: that one must be there, at the same shuffle.
-bool shuffled(std::vector<ShaderInvocation>& lanes, const std::vector<State>& states) {
+bool shuffled(std::vector<ShaderInvocation>& lanes, const std::vector<State>& states, Word subgroup_size) {
   std::vector<Word> got(lanes.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (states[i] != State::shuffles) continue;
@@ -69,14 +69,14 @@ bool multiplied(std::vector<ShaderInvocation>& lanes, const std::vector<State>& 
 }
 
 // From barrier to barrier: all come to the same one.
-bool run_together(std::vector<ShaderInvocation>& lanes) {
+bool run_together(std::vector<ShaderInvocation>& lanes, Word subgroup_size) {
   std::vector<State> states(lanes.size(), State::waits);
   for (State next = State::waits;;) {
     for (std::size_t i = 0; i < lanes.size(); ++i)
       if (states[i] == next) states[i] = lanes[i].advance();
     if (std::ranges::count(states, State::undefined)) return false;
     if (std::ranges::count(states, State::shuffles)) {
-      if (!shuffled(lanes, states)) return false;
+      if (!shuffled(lanes, states, subgroup_size)) return false;
       next = State::shuffles;
       continue;
     }
@@ -94,7 +94,7 @@ bool run_together(std::vector<ShaderInvocation>& lanes) {
 
 }  // namespace
 
-Word ShaderProgram::together() const { return waits_ ? group_size_ : shuffles_ ? subgroup_size : 1; }
+Word ShaderProgram::together() const { return waits_ ? group_size_ : shuffles_ ? usual_subgroup_size : 1; }
 std::optional<std::vector<ShaderWrite>> ShaderProgram::run(const ShaderCall& call, const Run& run,
                                                            std::uint64_t* steps) const {
   std::vector<ShaderInvocation> lanes;
@@ -108,7 +108,7 @@ std::optional<std::vector<ShaderWrite>> ShaderProgram::run(const ShaderCall& cal
     runs[i].local = run.local / count * count + i;
     lanes.emplace_back(*this, call, runs[i], shared, left);
   }
-  const bool defined = run_together(lanes);
+  const bool defined = run_together(lanes, multiplies_ ? matrix_sharers : usual_subgroup_size);
   std::vector<ShaderWrite> writes;
   for (ShaderInvocation& lane : lanes) {
     if (steps) *steps += lane.done();
