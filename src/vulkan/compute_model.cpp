@@ -9,6 +9,7 @@
 #include "ir/extent.h"
 #include "vulkan/call.h"
 #include "vulkan/compute_constants.h"
+#include "vulkan/compute_hazards.h"
 #include "vulkan/compute_readback.h"
 #include "vulkan/compute_tiers.h"
 #include "vulkan/self_test.h"
@@ -22,29 +23,6 @@ using vulkan_program::Range;
 
 // Blocking at once costs about 20 us more than looking at the fence, which on a CPU device takes time from the work.
 constexpr double spin_seconds = 5e-3;
-
-bool overlap(const Range& a, const Range& b) {
-  return a.arena == b.arena && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-}
-
-// Whether a dispatch has to wait for one of those since the last barrier.
-class Hazards {
- public:
-  bool conflicts(const Dispatch& d) const {
-    return std::ranges::any_of(d.ranges, [&](const Range& mine) {
-      return std::ranges::any_of(
-          open_, [&](const Range& other) { return (mine.written || other.written) && overlap(mine, other); });
-    });
-  }
-  void add(const Dispatch& d) {
-    for (const Range& r : d.ranges)
-      if (r.arena != Arena::constants) open_.push_back(r);
-  }
-  void clear() { open_.clear(); }
-
- private:
-  std::vector<Range> open_;
-};
 
 }  // namespace
 
@@ -67,12 +45,21 @@ struct ComputeModel::Shared {
       told(fmt::format("{}, tier {}: {} bytes for constants, {} for activations, {} for inputs and outputs",
                        device->description(), tier().name, constants.bytes(), tier().activation_bytes,
                        program.io_bytes));
-    TOSAIC_CHECK(pipelines->make(tier()));
-    device->save_pipeline_cache();
-    TOSAIC_CHECK(constants.upload(device, program.constants));
-    TOSAIC_CHECK(self_test(device, program, tier(), *pipelines, constants, told));
+    TOSAIC_CHECK(prepare(told));
     program.constants = {};  // the device has them
     return {};
+  }
+
+  // Pipelines, constants and the driver's check side by side, as far as they do not wait for each other.
+  Status prepare(const std::function<void(const std::string&)>& told) {
+    SelfTest check(device, program, tier());
+    std::vector<std::function<void()>> others = check.tasks();
+    Status uploaded;
+    others.emplace(others.begin(), [&] { uploaded = constants.upload(device, program.constants); });
+    TOSAIC_CHECK(pipelines->make(tier(), others));
+    TOSAIC_CHECK(std::move(uploaded));
+    device->save_pipeline_cache();
+    return check.finish(*pipelines, constants, told);
   }
 
   // The best one whose dispatches the device takes, too; the others go.

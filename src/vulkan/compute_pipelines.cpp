@@ -4,17 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <mutex>
+#include <numeric>
 
 #include "base/system/thread_pool.h"
+#include "formats/vulkan_program/module_checks.h"
 #include "vulkan/call.h"
 
 namespace tosaic::vulkan {
 
 Status Pipelines::check(const vulkan_program::Tier& tier) {
   interfaces_.clear();
-  for (const Bytes& code : tier.modules) {
-    TOSAIC_TRY(spirv::ShaderInterface interface, spirv::check_shader(code.as<spirv::Word>()));
+  for (Result<spirv::ShaderInterface>& checked : vulkan_program::check_modules(tier.modules)) {
+    TOSAIC_TRY(spirv::ShaderInterface interface, std::move(checked));
     interfaces_.push_back(std::move(interface));
   }
   const VkPhysicalDeviceLimits& limits = device_->limits();
@@ -127,20 +131,46 @@ Status Pipelines::make_pipeline(Pipeline& made, const Bytes& code) const {
   return status;
 }
 
-Status Pipelines::make(const vulkan_program::Tier& tier) {
+// The longest first, so that no thread begins with one of them when the others are done.
+std::vector<std::size_t> Pipelines::by_length(const vulkan_program::Tier& tier) const {
+  std::vector<std::size_t> order(tier.modules.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t m) {
+    constexpr std::size_t of_matrices = 4;  // drivers compile these for longer
+    return tier.modules[m].size() * (interfaces_[m].matrices || interfaces_[m].int8_matrices ? of_matrices : 1);
+  });
+  return order;
+}
+
+Status Pipelines::make(const vulkan_program::Tier& tier, const std::vector<std::function<void()>>& others) {
   made_.resize(tier.modules.size());
   undo_.later([this] {
     for (const Pipeline& p : made_) device_->vk.vkDestroyPipeline(device_->handle, p.pipeline, nullptr);
   });
   for (std::size_t m = 0; m < made_.size(); ++m) TOSAIC_CHECK(make_layout(made_[m], interfaces_[m]));
 
+  const std::vector<std::size_t> order = by_length(tier);
   std::mutex guard;
   Status failed;
-  ThreadPool::shared().run(static_cast<std::int64_t>(made_.size()), [&](std::int64_t number, int) {
-    const auto m = static_cast<std::size_t>(number);
+  const auto make_one = [&](std::size_t m) {
     if (Status status = make_pipeline(made_[m], tier.modules[m]); !status.ok()) {
       const std::lock_guard lock(guard);
       failed = std::move(status);
+    }
+  };
+  // One of these and one of those, from the first ones on.
+  std::atomic<std::size_t> next = 0;
+  const std::size_t both = 2 * std::min(order.size(), others.size()), all = order.size() + others.size();
+  const bool more_others = others.size() > order.size();
+  ThreadPool& pool = ThreadPool::shared();
+  pool.run(pool.threads(), [&](std::int64_t, int) {
+    for (std::size_t n = next++; n < all; n = next++) {
+      const bool other = n < both ? n % 2 == 1 : more_others;
+      const std::size_t i = n < both ? n / 2 : n - both / 2;
+      if (other)
+        others[i]();
+      else
+        make_one(order[i]);
     }
   });
   return failed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pipelines of a program's modules, and their descriptors' layouts.
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,14 +24,16 @@ class Pipelines {
   explicit Pipelines(std::shared_ptr<Device> device) : device_(std::move(device)) {}
   // The modules once more, and what they and the dispatches ask of the device. Errors: vulkan.feature, vulkan.limit.
   Status check(const vulkan_program::Tier& tier);
-  // Of the tier that was checked last, on as many threads as there are cores. Errors: vulkan.failed, vulkan.memory.
-  Status make(const vulkan_program::Tier& tier);
+  // Of the tier that was checked last, on as many threads as there are cores, and next to it what has to be done as
+  // well. Errors: vulkan.failed, vulkan.memory.
+  Status make(const vulkan_program::Tier& tier, const std::vector<std::function<void()>>& others = {});
   const Pipeline& operator[](std::size_t module) const { return made_[module]; }
 
  private:
   static VkDescriptorType descriptor_type(const spirv::ShaderBinding& binding);
   Status make_layout(Pipeline& made, const spirv::ShaderInterface& interface);
   Status make_pipeline(Pipeline& made, const Bytes& code) const;
+  std::vector<std::size_t> by_length(const vulkan_program::Tier& tier) const;
 
   std::shared_ptr<Device> device_;
   std::vector<spirv::ShaderInterface> interfaces_;

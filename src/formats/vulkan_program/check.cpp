@@ -7,6 +7,7 @@
 #include <map>
 
 #include "formats/spirv/compute/check_shader.h"
+#include "formats/vulkan_program/module_checks.h"
 #include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
 #include "ir/extent.h"
@@ -66,28 +67,31 @@ Status check_dispatch(const Dispatch& d, const spirv::ShaderInterface& interface
   return {};
 }
 
-class Modules {  // tiers share many
+// Of all tiers that somebody runs, which share many.
+class Modules {
  public:
-  Result<const spirv::ShaderInterface*> interface_of(const Bytes& module) {
-    const auto [found, added] = known_.try_emplace(hash_of(module));
-    if (added) {
-      auto interface = spirv::check_shader(module.as<spirv::Word>());
-      if (!interface.ok()) return interface.error();
-      found->second = *std::move(interface);
-    }
-    return &found->second;
+  explicit Modules(const std::vector<Tier>& tiers) {
+    std::vector<Bytes> each;
+    for (const Tier& tier : tiers)
+      for (const Bytes& module : tier.modules)
+        if (find_tier(tier.name) && places_.try_emplace(hash_of(module), each.size()).second) each.push_back(module);
+    checked_ = check_modules(each);
+  }
+  const Result<spirv::ShaderInterface>& interface_of(const Bytes& module) const {
+    return checked_[places_.at(hash_of(module))];
   }
 
  private:
-  std::map<std::uint64_t, spirv::ShaderInterface> known_;
+  std::map<std::uint64_t, std::size_t> places_;  // by hash
+  std::vector<Result<spirv::ShaderInterface>> checked_;
 };
 
-Status check_tier(const Tier& tier, Modules& modules, Arenas arenas) {
+Status check_tier(const Tier& tier, const Modules& modules, Arenas arenas) {
   if (tier.activation_bytes > most_arena_bytes) return bad("activations of {} bytes", tier.activation_bytes);
   arenas.bytes[static_cast<std::size_t>(Arena::activations)] = tier.activation_bytes;
   std::vector<const spirv::ShaderInterface*> interfaces;
   for (std::size_t i = 0; i < tier.modules.size(); ++i) {
-    auto interface = modules.interface_of(tier.modules[i]);
+    const auto& interface = modules.interface_of(tier.modules[i]);
     if (!interface.ok()) {
       Diagnostic why = interface.error();
       why.notes.push_back(fmt::format("in module {}", i));
@@ -96,7 +100,7 @@ Status check_tier(const Tier& tier, Modules& modules, Arenas arenas) {
         why.notes.push_back(fmt::format("of '{}' ({}), tier '{}'", user->value, user->kernel, tier.name));
       return why;
     }
-    interfaces.push_back(*interface);
+    interfaces.push_back(&*interface);
   }
   for (std::size_t i = 0; i < tier.dispatches.size(); ++i) {
     const Dispatch& d = tier.dispatches[i];
@@ -130,7 +134,7 @@ Status check(const Program& program) {
       TOSAIC_CHECK(
           check_inside(t.offset, largest(t.type).storage_bytes(), program.io_bytes, "tensor '" + t.name + "'"));
   if (program.tiers.empty()) return bad("there is no tier");
-  Modules modules;
+  const Modules modules(program.tiers);
   for (std::size_t i = 0; i < program.tiers.size(); ++i) {
     const Tier& tier = program.tiers[i];
     if (find_tier(tier.name))  // nobody runs others
