@@ -149,7 +149,8 @@ class Assembly {
     std::uint64_t end = 0;
     const auto place = [&](const std::vector<ValueId>& values, std::vector<vulkan_program::Tensor>& tensors) {
       for (ValueId v : values) {
-        tensors.push_back({graph_[v].name, graph_[v].type.with(std::nullopt), end});
+        tensors.push_back({graph_[v].name, given_[v].type.with(std::nullopt), end});
+        tensors.back().narrow = graph_[v].type.dtype != given_[v].type.dtype;
         end = rounded_up(end + std::max<std::size_t>(largest_[v].type.storage_bytes(), 1), vulkan_program::alignment);
       }
     };
@@ -166,7 +167,7 @@ class Assembly {
   }
 
   Range range_of(ValueId v) {
-    keeps_f16_ |= graph_[v].type.dtype != given_[v].type.dtype;
+    keeps_f16_ |= graph_[v].type.dtype == DType::f16;
     const plan::Location& at = memory_.location[v];
     const std::uint64_t bytes = rounded_up(std::max<std::size_t>(largest_[v].type.storage_bytes(), 1), 4);
     switch (at.home) {

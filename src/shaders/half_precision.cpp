@@ -10,6 +10,7 @@
 #include "ops/definitions/extension.h"
 #include "ops/definitions/tosa_op.h"
 #include "plan/uses.h"
+#include "shaders/narrow_interface.h"
 #include "shaders/prepare.h"
 #include "shaders/quantised_weights.h"
 #include "shaders/row_product.h"
@@ -34,12 +35,6 @@ class Memories {
  private:
   std::vector<ValueId> root_;
 };
-
-bool has_weights(const Node& node) {
-  return node.op == tosa::op::conv2d || node.op == tosa::op::conv3d || node.op == tosa::op::depthwise_conv2d ||
-         node.op == tosa::op::transpose_conv2d || node.op == tosa::op::matmul ||
-         node.op == extension::op::grouped_conv2d;
-}
 
 // What f16 cannot hold becomes its largest number: infinities are no weights.
 Bytes f16_of(const Bytes& numbers) {
@@ -98,6 +93,12 @@ bool is_named(const Graph& graph, const Node& node, ValueId v, const std::string
 
 }  // namespace
 
+bool has_weights(const Node& node) {
+  return node.op == tosa::op::conv2d || node.op == tosa::op::conv3d || node.op == tosa::op::depthwise_conv2d ||
+         node.op == tosa::op::transpose_conv2d || node.op == tosa::op::matmul ||
+         node.op == extension::op::grouped_conv2d;
+}
+
 std::vector<std::string> names_of_nothing(const Graph& graph, const KeptWide& wide) {
   std::vector<std::string> left = wide.names;
   for (const Node& node : graph.nodes)
@@ -120,8 +121,10 @@ Graph in_half_precision(const Graph& graph, const KeptWide& wide) {
     for (ValueId v : node.outputs)
       if (std::ranges::any_of(wide.names, [&](const std::string& name) { return is_named(graph, node, v, name); }))
         stays[memories.of(v)] = true;
+  const std::vector<ValueId> narrow = narrow_interface(graph, [&](ValueId v) { return stays[memories.of(v)]; });
   for (const auto* list : {&graph.inputs, &graph.outputs})
-    for (ValueId v : *list) stays[memories.of(v)] = true;
+    for (ValueId v : *list)
+      if (std::ranges::find(narrow, v) == narrow.end()) stays[memories.of(v)] = true;
   // What is joined there: it is computed where it lies, and not converted.
   const ReadByProducts large(graph, true);
   for (const Node& node : graph.nodes)
@@ -133,6 +136,8 @@ Graph in_half_precision(const Graph& graph, const KeptWide& wide) {
     for (std::size_t i = extension::scaled_product::row_scale;
          node.op == extension::op::scaled_product && i < node.inputs.size(); ++i)
       stays[memories.of(node.inputs[i])] = true;
+  for (ValueId v : graph.inputs)
+    if (graph[v].type.dtype == DType::f32 && !stays[memories.of(v)]) made[v].type.dtype = DType::f16;
   for (const Node& node : graph.nodes)
     for (ValueId v : node.outputs) {
       const ValueId memory = memories.of(v);

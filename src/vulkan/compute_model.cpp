@@ -123,7 +123,7 @@ struct ComputeModel::Session {
       bytes->clear();
       for (const vulkan_program::Tensor& t : *tensors) {
         shapes.push_back(at(t.type.shape));
-        bytes->push_back(t.type.with(shapes.back()).storage_bytes());
+        bytes->push_back(t.in_io().with(shapes.back()).storage_bytes());
       }
     }
     rows.clear();
@@ -157,7 +157,7 @@ struct ComputeModel::Session {
     if (r.arena == Arena::constants) return shared.constants.at(r);
     for (std::size_t i = 0; i < for_host.size(); ++i)
       if (const auto& t = shared.program.outputs[i];
-          for_host[i] && overlap(r, {Arena::io, true, {}, t.offset, largest(t.type).storage_bytes()}))
+          for_host[i] && overlap(r, {Arena::io, true, {}, t.offset, bytes_in_io(t)}))
         return bound_range(readback->memory(), r.offset, r);
     return bound_range(r.arena == Arena::io ? *io : *activations, r.offset, r);
   }
@@ -181,6 +181,7 @@ struct ComputeModel::Session {
     TOSAIC_CHECK(called_void("recording a command buffer", [&] {
       if (timestamps && !device->host_resets_queries())
         device->vk.vkCmdResetQueryPool(commands.handle, timestamps, 0, stamps());
+      if (readback) readback->begin(places());
       record_inputs();
       stamp(0);
       record_dispatches();
@@ -220,10 +221,16 @@ struct ComputeModel::Session {
     if (upload || stayed) commands.barrier(copy_uses, shader_uses);
   }
 
+  // The dispatch before which a run's end is announced: what comes then takes about as long as threads to wake up.
+  std::uint32_t announced() const {
+    constexpr std::size_t last_ones = 5;
+    return static_cast<std::uint32_t>(dispatches.size() - std::min(dispatches.size(), last_ones));
+  }
   void record_dispatches() {
     Hazards hazards;
     std::uint32_t number = 0;
     for (const Dispatch& d : dispatches) {
+      if (readback && number == announced()) readback->announce(commands);
       if (hazards.conflicts(d) || timed) {
         commands.barrier(shader_writes, shader_uses);
         hazards.clear();
@@ -235,15 +242,21 @@ struct ComputeModel::Session {
     }
   }
 
+  std::vector<ReadPlace> places() const {
+    std::vector<ReadPlace> list;
+    for (std::size_t i = 0; i < output_bytes.size(); ++i) {
+      const vulkan_program::Tensor& t = shared.program.outputs[i];
+      list.push_back({t.offset, stays(i) ? 0 : output_bytes[i], for_host[i] != 0, t.narrow});
+    }
+    return list;
+  }
+
   void record_outputs() {
     if (!readback) {
       commands.barrier(shader_writes, host_reads);
       return;
     }
-    std::vector<ReadPlace> places;
-    for (std::size_t i = 0; i < output_bytes.size(); ++i)
-      places.push_back({shared.program.outputs[i].offset, stays(i) ? 0 : output_bytes[i], for_host[i] != 0});
-    readback->record(commands, io->handle(), places);
+    readback->record(commands, io->handle());
   }
 
   // What stays is written into the device's memory, and so is all else then.
@@ -268,7 +281,8 @@ struct ComputeModel::Session {
     if (readback) return readback->run(commands, out, spins);
     TOSAIC_CHECK(device->run(commands.handle, commands.fence, spins));
     for (std::size_t i = 0; i < out.size(); ++i)
-      if (!stays(i)) copy_memory(out[i], io->mapped() + shared.program.outputs[i].offset, output_bytes[i]);
+      if (const vulkan_program::Tensor& t = shared.program.outputs[i]; !stays(i))
+        copy_to_caller(out[i], io->mapped() + t.offset, output_bytes[i], t.narrow);
     return {};
   }
 
@@ -396,10 +410,15 @@ Result<std::vector<Shape>> ComputeModel::resize(std::span<const Shape> shapes) {
 bool ComputeModel::can_stay(std::size_t output) const {
   const vulkan_program::Tensor& mine = outputs()[output];
   const auto apart = [&](const vulkan_program::Tensor& other) {
-    return &other == &mine || mine.offset + largest(mine.type).storage_bytes() <= other.offset ||
-           other.offset + largest(other.type).storage_bytes() <= mine.offset;
+    return &other == &mine || mine.offset + bytes_in_io(mine) <= other.offset ||
+           other.offset + bytes_in_io(other) <= mine.offset;
   };
-  return std::ranges::all_of(inputs(), apart) && std::ranges::all_of(outputs(), apart);
+  // The input that it may become.
+  const auto alike = [&](const vulkan_program::Tensor& other) {
+    return other.narrow == mine.narrow || other.type != mine.type;
+  };
+  return std::ranges::all_of(inputs(), apart) && std::ranges::all_of(outputs(), apart) &&
+         std::ranges::all_of(inputs(), alike);
 }
 
 Status ComputeModel::fetch(std::size_t output, std::span<std::byte> to) {
@@ -407,17 +426,19 @@ Status ComputeModel::fetch(std::size_t output, std::span<std::byte> to) {
   if (!s.whole) return error("vulkan.failed", "the outputs of the last run are lost: it did not come to its end");
   if (to.empty()) return {};
   const VkDeviceSize offset = outputs()[output].offset;
+  const bool narrow = outputs()[output].narrow;
+  const std::size_t bytes = narrow ? to.size() / 2 : to.size();
   if (s.readback && !s.for_host[output]) {
     Commands copy(s.device);
     TOSAIC_CHECK(s.device->noticed(copy.make()));
     TOSAIC_CHECK(s.device->noticed(copy.begin()));
     copy.barrier(shader_writes, copy_reads);
-    copy.copy(s.io->handle(), s.readback->handle(), {offset, offset, to.size()});
+    copy.copy(s.io->handle(), s.readback->handle(), {offset, offset, bytes});
     copy.barrier(copy_writes, host_reads);
     TOSAIC_CHECK(s.device->noticed(copy.end()));
     TOSAIC_CHECK(s.device->run(copy.handle, copy.fence, 0));
   }
-  copy_memory(to.data(), (s.readback ? s.readback->mapped() : s.io->mapped()) + offset, to.size());
+  copy_to_caller(to.data(), (s.readback ? s.readback->mapped() : s.io->mapped()) + offset, bytes, narrow);
   return {};
 }
 
@@ -443,7 +464,7 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
   if (!s.recorded) TOSAIC_CHECK(s.device->noticed(s.record()));
   std::byte* const write = (s.upload ? *s.upload : *s.io).mapped();
   for (std::size_t i = 0; i < in.size(); ++i)
-    if (!s.origin(i)) copy_memory(write + to[i].offset, in[i], s.input_bytes[i]);
+    if (!s.origin(i)) copy_to_device(write + to[i].offset, in[i], s.input_bytes[i], to[i].narrow);
   s.whole = false;
   if (Status ran = s.run(out); !ran.ok())
     return ran.error().code == "vulkan.lost" ? s.where(std::move(ran).error()) : std::move(ran).error();

@@ -6,6 +6,7 @@
 #include "formats/spirv/compute/check_shader.h"
 #include "formats/spirv/compute/run_shader.h"
 #include "shaders/images.h"
+#include "vulkan/compute_halves.h"
 
 namespace tosaic::test {
 namespace {
@@ -36,12 +37,21 @@ bool Computed::has_matrices() const {
 
 void Computed::run(const std::vector<Tensor>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    std::memcpy(memories_[2].data() + program_.inputs[i].offset, inputs[i].data.data(), inputs[i].data.size());
+    if (std::byte* to = memories_[2].data() + program_.inputs[i].offset; program_.inputs[i].narrow)
+      vulkan::narrow(inputs[i].data.as<float>().data(), inputs[i].data.size() / sizeof(float),
+                     reinterpret_cast<std::uint16_t*>(to));
+    else
+      std::memcpy(to, inputs[i].data.data(), inputs[i].data.size());
   for (const auto& d : tier().dispatches) ASSERT_NO_FATAL_FAILURE(dispatch(d));
 }
 
 Tensor Computed::output(std::size_t i) const {
   const auto& t = program_.outputs[i];
+  if (t.narrow) {
+    std::vector<float> wide(t.type.storage_bytes() / sizeof(float));
+    vulkan::widen(reinterpret_cast<const std::uint16_t*>(memories_[2].data() + t.offset), wide.size(), wide.data());
+    return {t.type, Bytes::of(std::move(wide))};
+  }
   return {t.type, Bytes::copy(memories_[2].data() + t.offset, t.type.storage_bytes())};
 }
 

@@ -64,6 +64,8 @@ TEST(VulkanPayload, LiesAreRefused) {
               p.inputs[0].type.shape = Shape{0, 1 << 30, 1 << 30, 1 << 30};
             }),
             format + "tensor 'a' fits no memory");
+  EXPECT_EQ(changed([](Program& p) { p.inputs[0].type.dtype = DType::i32, p.inputs[0].narrow = true; }),
+            format + "tensor 'a' is narrow, and no f32");
   EXPECT_EQ(changed([](Program& p) { p.tiers.clear(); }), format + "there is no tier");
   EXPECT_EQ(changed([](Program& p) { p.tiers.push_back(p.tiers[0]); }), format + "tier 'base' is there twice");
 }
@@ -105,7 +107,7 @@ TEST(VulkanPayload, OlderAndNewerVersions) {
     const auto read = vulkan_program::read(newer);
     if (read.ok() || read.error().code != "vulkan-program.version") continue;
     ++found;
-    EXPECT_EQ(read.error().message, "the program has version 77, this runtime knows 1 to 5");
+    EXPECT_EQ(read.error().message, "the program has version 77, this runtime knows 1 to 6");
     EXPECT_FALSE(read.error().help.empty());
   }
   EXPECT_EQ(found, 1u);

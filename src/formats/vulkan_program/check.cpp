@@ -130,9 +130,10 @@ Status check_symbols(const Program& program) {
 Status check(const Program& program) {
   if (program.io_bytes > most_arena_bytes) return bad("inputs and outputs of {} bytes", program.io_bytes);
   for (const auto* tensors : {&program.inputs, &program.outputs})
-    for (const Tensor& t : *tensors)
-      TOSAIC_CHECK(
-          check_inside(t.offset, largest(t.type).storage_bytes(), program.io_bytes, "tensor '" + t.name + "'"));
+    for (const Tensor& t : *tensors) {
+      if (t.narrow && t.type.dtype != DType::f32) return bad("tensor '{}' is narrow, and no f32", t.name);
+      TOSAIC_CHECK(check_inside(t.offset, bytes_in_io(t), program.io_bytes, "tensor '" + t.name + "'"));
+    }
   if (program.tiers.empty()) return bad("there is no tier");
   const Modules modules(program.tiers);
   for (std::size_t i = 0; i < program.tiers.size(); ++i) {

@@ -96,6 +96,7 @@ Result<Tensor> tensor_of(const fbs::Tensor& t, const std::vector<Dim>& expressio
   if (t.rows_size() != no_expression) tensor.rows = expressions[t.rows_size()];
   tensor.first_row = t.first_row();
   if (tensor.rows && *dtype != DType::i32) return bad("tensor '{}' has indices that are no i32", tensor.name);
+  tensor.narrow = t.narrow();
   return tensor;
 }
 

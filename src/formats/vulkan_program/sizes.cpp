@@ -34,6 +34,8 @@ std::array<std::uint32_t, 3> groups_of(std::uint64_t count) {
           static_cast<std::uint32_t>((count + row_groups - 1) / row_groups), 1};
 }
 
+std::uint64_t bytes_in_io(const Tensor& tensor) { return largest(tensor.in_io()).storage_bytes(); }
+
 Shape at(const Shape& shape, const Sizes& sizes) {
   if (shape.is_static()) return shape;
   std::vector<Dim> dims;

@@ -15,9 +15,10 @@
 
 namespace tosaic::vulkan_program {
 
-// 1: no sizes that vary; 1, 2: SPIR-V is not packed; 1 to 3: all constants are inside; 1 to 4: no guards. A program is
-// written as the oldest of 3 to 5 that says it.
-inline constexpr std::uint32_t version = 5, version_without_guards = 4, version_without_parts = 3, oldest_version = 1;
+// 1: no sizes that vary; 1, 2: SPIR-V is not packed; 1 to 3: all constants are inside; 1 to 4: no guards; 1 to 5: no
+// narrow tensors. A program is written as the oldest of 3 to 6 that says it.
+inline constexpr std::uint32_t version = 6, version_without_narrow = 5, version_without_guards = 4,
+                               version_without_parts = 3, oldest_version = 1;
 inline constexpr std::uint64_t alignment = 256;             // of ranges; Vulkan asks for no more
 inline constexpr std::uint64_t most_range_bytes = 1 << 27;  // of one binding: what every Vulkan device takes
 inline constexpr std::uint32_t most_groups = 65535;         // along each axis, likewise
@@ -76,7 +77,10 @@ struct Tensor {
   std::uint64_t offset = 0;
   std::optional<Dim> rows = {};  // of an i32 input: each element is the index of a row before this one
   std::int64_t first_row = 0;    // and of none before this: negative ones are computed with
+  bool narrow = false;           // of an f32 one: io has it as f16, and the host converts
+  TensorType in_io() const { return narrow ? type.with(DType::f16) : type; }
 };
+std::uint64_t bytes_in_io(const Tensor& tensor);  // for its sizes at the bounds
 
 struct Program {
   std::vector<Dim> expressions;         // of sizes, each of symbols that have bounds and that an input's dim tells

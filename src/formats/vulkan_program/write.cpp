@@ -80,7 +80,8 @@ Offset<flatbuffers::Vector<Offset<fbs::Tensor>>> put(FlatBufferBuilder& b, Progr
     const auto dims = positions.empty() ? 0 : b.CreateVector(positions);
     const bool number = t.rows && t.rows->is_number();
     list.push_back(fbs::CreateTensor(b, name, dtype, shape, t.offset, dims, number ? t.rows->value() : 0,
-                                     t.rows && !number ? expression(program, *t.rows) : no_expression, t.first_row));
+                                     t.rows && !number ? expression(program, *t.rows) : no_expression, t.first_row,
+                                     t.narrow));
   }
   return b.CreateVector(list);
 }
@@ -106,6 +107,14 @@ struct Part {
   std::uint64_t bytes;
   std::string key;  // empty: inside
 };
+
+// The oldest one that says it.
+std::uint32_t version_of(const Program& program, bool has_parts) {
+  for (const auto* tensors : {&program.inputs, &program.outputs})
+    if (std::ranges::any_of(*tensors, &Tensor::narrow)) return version;
+  if (!program.guards.empty()) return version_without_narrow;
+  return has_parts ? version_without_guards : version_without_parts;
+}
 
 // `program.constants` are those inside.
 Rope written(Program program, const std::vector<Part>& parts) {
@@ -133,11 +142,8 @@ Rope written(Program program, const std::vector<Part>& parts) {
     texts.push_back(b.CreateString(text.substr(1, text.size() - 2)));  // without its parentheses
   }
   const auto expressions = texts.empty() ? 0 : b.CreateVector(texts);
-  const std::uint32_t written = !guards.empty() ? version
-                                : parts.empty() ? version_without_parts
-                                                : version_without_guards;
-  b.Finish(fbs::CreateProgram(b, written, inputs, outputs, program.io_bytes, constants, tier_list, expressions,
-                              part_list, guard_list),
+  b.Finish(fbs::CreateProgram(b, version_of(program, !parts.empty()), inputs, outputs, program.io_bytes, constants,
+                              tier_list, expressions, part_list, guard_list),
            fbs::ProgramIdentifier());
   return file.finished();
 }
