@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/system/mapped_files.h"
+#include "vulkan/compute_readback.h"
 
 namespace tosaic::vulkan {
 namespace {
@@ -56,7 +57,12 @@ class Uploader {
     }
     for (std::uint64_t at = 0; at < bytes; at += staging_->bytes()) {
       const std::uint64_t part = std::min<std::uint64_t>(bytes - at, staging_->bytes());
-      reader.next(static_cast<std::size_t>(part), staging_->mapped());
+      std::byte* to = staging_->mapped();
+      const Rope next = reader.next(part);
+      for (const Bytes& chunk : next.chunks()) {
+        copy_to_device(to, chunk.data(), chunk.size(), false);
+        to += chunk.size();
+      }
       TOSAIC_CHECK(commands_.begin());
       commands_.copy(staging_->handle(), made->handle(), {0, at, part});
       commands_.barrier(copy_writes, shader_reads);
@@ -120,6 +126,49 @@ std::uint64_t Constants::bytes() const {
   return all;
 }
 
+std::vector<Rope> Constants::contents_of_stretches(const Rope& content) const {
+  std::vector<Rope> contents;
+  RopeReader reader(content);
+  std::uint64_t read = 0;
+  for (const Stretch& s : stretches_) {
+    reader.next(s.begin - read);
+    read = std::min(s.end, content.size());  // the last one may end in the midst of what is rounded up
+    contents.push_back(reader.next(read - s.begin));
+  }
+  return contents;
+}
+
+namespace {
+
+// Of those that may be shared, some at a time, by several threads: of a file that is mapped each byte is read for the
+// first time here, and is to go again before all of them are there.
+class Digests {
+ public:
+  Digests(const std::vector<Rope>& contents, std::uint64_t seed)
+      : contents_(contents), seed_(seed), made_(contents.size()) {}
+  const Digest& operator[](std::size_t i) {
+    if (i >= end_) make(i);
+    return made_[i];
+  }
+
+ private:
+  void make(std::size_t begin) {
+    std::uint64_t bytes = 0;
+    for (end_ = begin; end_ < made_.size() && bytes < most_batch_bytes; ++end_) bytes += contents_[end_].size();
+    copying().run(static_cast<std::int64_t>(end_ - begin), [&](std::int64_t number, int) {
+      const std::size_t i = begin + static_cast<std::size_t>(number);
+      if (contents_[i].size() >= least_shared_bytes) made_[i] = digest_of(contents_[i], seed_);
+    });
+  }
+
+  const std::vector<Rope>& contents_;
+  const std::uint64_t seed_;
+  std::vector<Digest> made_;
+  std::size_t end_ = 0;  // those before it are made
+};
+
+}  // namespace
+
 Status Constants::upload(const std::shared_ptr<Device>& device, const Rope& content) {
   auto& known = device->uploaded;
   std::erase_if(known.known_ranges, [](const auto& entry) { return entry.second.buffer.expired(); });
@@ -132,17 +181,16 @@ Status Constants::upload(const std::shared_ptr<Device>& device, const Rope& cont
     fresh.clear();
     return {};
   };
-  RopeReader reader(content);
-  std::uint64_t read = 0;
-  for (Stretch& s : stretches_) {
-    reader.next(s.begin - read);
-    read = std::min(s.end, content.size());  // the last one may end in the midst of what is rounded up
-    const Rope bytes = reader.next(read - s.begin);
+  const std::vector<Rope> contents = contents_of_stretches(content);
+  Digests digests(contents, known.seed);
+  for (std::size_t i = 0; i < stretches_.size(); ++i) {
+    Stretch& s = stretches_[i];
+    const Rope& bytes = contents[i];
     if (bytes.size() < least_shared_bytes) {
       own.add(s, bytes);
       continue;
     }
-    const Digest digest = digest_of(bytes, known.seed);
+    const Digest digest = digests[i];
     if (const auto found = known.known_ranges.find(digest); found != known.known_ranges.end()) {
       s.buffer = found->second.buffer.lock();
       s.offset = found->second.offset;

@@ -30,6 +30,7 @@ class Constants {
     std::uint64_t offset = 0;  // in the buffer
   };
   class Batch;
+  std::vector<Rope> contents_of_stretches(const Rope& content) const;
   std::vector<Stretch> stretches_;  // in order
 };
 
