@@ -2,11 +2,12 @@
 """Compute shaders on this machine's NVIDIA GPU beside PyTorch's CUDA graphs: the models of cpu_models.py, each row of this
 run, side by side. Needs PyTorch with CUDA.
 
-    python cuda_graphs.py --tosaic build/release/bin/tosaic [--models NAME ...] [--output build/bench-cuda-graphs.md]
-                          [--seconds 0.5]
+    python cuda_graphs.py --tosaic build/release/bin/tosaic [--models NAME ...] [--kinds fp16 ...]
+                          [--output build/bench-cuda-graphs.md] [--seconds 0.5]
 
 A run of either side begins with the input in the host's memory and ends with the result there. Medians, after as long a
-time of warming up. Floats are those of the type: no TF32. int8 is compared with CUDA graphs' fp16, as they have no int8.
+time of warming up. Floats are those of the type: no TF32. int8 is compared with CUDA graphs' fp16, as they have no int8;
+so is "half", the program of `module.half()`, whose inputs and results are of 16 bits on either side.
 """
 import argparse
 import json
@@ -24,14 +25,32 @@ import torch
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 MODELS, WORK = ROOT / "build/models", ROOT / "build/bench/vulkan"
-KINDS = {"fp32": [], "fp16": ["--vulkan-precision", "fp16"], "int8": ["--quantize", "int8", "--calibrate"]}
-ALIKE = {"fp32": 1e-3, "fp16": 2e-2}  # of the result's size, as vectors
+KINDS = {"fp32": [], "fp16": ["--vulkan-precision", "fp16"], "half": ["--vulkan-precision", "fp16"],
+         "int8": ["--quantize", "int8", "--calibrate"]}
+ALIKE = {"fp32": 1e-3, "fp16": 2e-2, "half": 2e-2}  # of the result's size, as vectors
+
+
+def module_of(name):
+    module = cpu_models.MODELS[name][0]().eval()
+    module.load_state_dict(torch.export.load(MODELS / f"{name}.pt2").state_dict, strict=False)
+    return module
+
+
+def program_of(name, given, kind):
+    """The .pt2, and the input that it takes."""
+    if kind != "half":
+        return MODELS / f"{name}.pt2", given
+    path, x = MODELS / f"{name}_half.pt2", torch.from_numpy(given)
+    x = x.half() if x.is_floating_point() else x
+    if not path.exists():
+        with torch.no_grad():
+            torch.export.save(torch.export.export(module_of(name).half(), (x,)), path)
+    return path, x.numpy()
 
 
 def of_cuda_graphs(name, given, kind, seconds):
     """(median seconds, result)"""
-    module = cpu_models.MODELS[name][0]().eval()
-    module.load_state_dict(torch.export.load(MODELS / f"{name}.pt2").state_dict, strict=False)
+    module = module_of(name)
     dtype = torch.float32 if kind == "fp32" else torch.float16
     module = module.to("cuda", dtype)
     host = torch.from_numpy(given)
@@ -68,6 +87,7 @@ def of_tosaic(tosaic, name, given, kind, seconds):
     """(median seconds, of them the device's, load's, result)"""
     WORK.mkdir(parents=True, exist_ok=True)
     program, x = WORK / f"{name}_{kind}.pte", WORK / "input.npy"
+    source, given = program_of(name, given, kind)
     np.save(x, given)
     options = [*KINDS[kind], *([MODELS / f"{name}_samples.npz"] if kind == "int8" else [])]
 
@@ -76,7 +96,7 @@ def of_tosaic(tosaic, name, given, kind, seconds):
         if done.returncode:
             raise RuntimeError(done.stderr.strip()[-300:])
         return json.loads(done.stdout[done.stdout.index("{"):])
-    tool("compile", MODELS / f"{name}.pt2", "--target", "vulkan", "-o", program, *options)
+    tool("compile", source, "--target", "vulkan", "-o", program, *options)
     run = ["run", program, "--device", "vulkan", "--input", x, "--output-dir", WORK]
     one = tool(*run, "--repeat", 5)
     count = int(min(max(seconds / max(min(one["run_seconds"]), 1e-5), 5), 5000))
@@ -95,6 +115,7 @@ def main():
     parser.add_argument("--tosaic", type=pathlib.Path, default=ROOT / "build/release/bin/tosaic")
     parser.add_argument("--models", nargs="+", choices=sorted(cpu_models.MODELS), default=sorted(cpu_models.MODELS))
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "build/bench-cuda-graphs.md")
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--seconds", type=float, default=0.5)
     asked = parser.parse_args()
     if not torch.cuda.is_available():
@@ -117,7 +138,7 @@ def main():
             except Exception as failure:
                 print(f"{name}, {kind}, CUDA graphs: {failure}", file=sys.stderr, flush=True)
             torch.cuda.empty_cache()
-        for kind in KINDS:
+        for kind in asked.kinds:
             try:
                 ours, device, load, result = of_tosaic(asked.tosaic, name, given, kind, asked.seconds)
                 if kind in ALIKE and distance(result, wanted) > ALIKE[kind]:
