@@ -19,7 +19,7 @@ namespace {
 using Clock = SteadyClock;
 
 // At which the bus is the slower one.
-constexpr unsigned most_copying_threads = 8;
+constexpr unsigned most_copying_threads = 6;
 // What one thread copies at a time; and of how little it copies all by itself, as waking the others takes longer.
 constexpr std::size_t share = 64 << 10, few = 768 << 10;
 constexpr std::size_t few_to_come = 512 << 10;  // where they have the time of the device's copy to wake up
@@ -183,15 +183,21 @@ bool Readback::copy_as_it_comes(std::span<void* const> to, double spin_seconds) 
   for (const auto begin = Clock::now(); !is_set(0);)
     if (since(begin) > spin_seconds) return false;
   Arrivals arrivals([this](std::size_t event) { return is_set(event); }, longest_copy_seconds);
-  // In the order in which they come: all threads have something to do when the first one is there.
-  std::atomic<std::size_t> next = 0;
+  std::vector<std::atomic<bool>> taken(parts_.size());
   std::atomic<bool> late = false;
-  copying().run(copying().threads(), [&](std::int64_t, int) {
-    for (std::size_t i = next++; i < parts_.size() && !late; i = next++)
-      if (arrivals.wait_for(parts_[i].event))
-        copy(parts_[i], to);
-      else
-        late = true;
+  const auto take = [&](std::size_t i) {
+    if (late || taken[i].exchange(true)) return;
+    if (arrivals.wait_for(parts_[i].event))
+      copy(parts_[i], to);
+    else
+      late = true;
+  };
+  // Each thread those that it has in its cache from the run before, some of what comes first and some of what comes
+  // last; and then what nobody has begun with.
+  const auto threads = static_cast<std::size_t>(copying().threads());
+  copying().run(copying().threads(), [&](std::int64_t, int thread) {
+    for (std::size_t i = static_cast<std::size_t>(thread); i < parts_.size(); i += threads) take(i);
+    for (std::size_t i = 0; i < parts_.size(); ++i) take(i);
   });
   return !late;
 }
