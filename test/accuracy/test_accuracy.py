@@ -18,7 +18,7 @@ NEAR = {"%": 1.0, "dB": 0.2, "bits per character": 0.05}
 PEER = 0.5  # dB below PT2E at most
 HALF_PRECISION = 0.3  # dB below PyTorch's own 16 bits at most: what the order of sums does
 # dB against PyTorch's floats.
-DECIBELS = {"mobilenet_v2": {"int8": 14, "int16x8": 25}}
+DECIBELS = {"mobilenet_v2": {"int8": 18, "int16x8": 25}}
 # (model, draw, bar): the floor that holds.
 LEFT = {# Silero's spectrum in 8 bits. Measured: 0.4, 2.0 and 1.3 points below float.
         ("silero_vad", 1, "int8 near float"): -2.4, ("silero_vad", 2, "int8 near float"): -1.7,
