@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "ops/rules/quantisation_rule.h"
 #include "ops/trial.h"
 #include "quantise/bias_correction.h"
 
@@ -69,6 +70,7 @@ class Finder {
   void spread(const Node& node) {
     const auto has = [&](ValueId v) { return v != no_value && varies(found_.of[v], found_.factors); };
     if (std::ranges::none_of(node.inputs, has)) return;
+    if (find_aten(node.op).rule->is_magnitude && spread_to_length(node)) return;
     std::optional<Trial> trial;
     if (node.regions.empty())
       if (auto tried = try_node(graph_, node); tried.ok()) trial = *std::move(tried);
@@ -85,6 +87,20 @@ class Finder {
     // A pool's lowering may leave out the indices of the largest.
     for (std::size_t i = 0; i < node.outputs.size() && i < trial->results.size(); ++i)
       if (node.outputs[i] != no_value) found_.of[node.outputs[i]] = of[trial->results[i]];
+  }
+
+  // A length has its legs' factors, which have to be the same. (What computes it without overflow compares the legs
+  // with constants, where factors end.) False: the legs have no such factors.
+  bool spread_to_length(const Node& node) {
+    const ValueId x = node.inputs[0], y = node.inputs[1], length = node.outputs[0];
+    if (x == no_value || y == no_value) return false;
+    const auto &a = found_.of[x], &b = found_.of[y];
+    const bool alike =
+        a && b && a->dim == b->dim && a->power == b->power && graph_[x].type.shape == graph_[y].type.shape;
+    if (!alike) return false;
+    for (std::size_t i = 0; i < a->by_index.size(); ++i) found_.factors.tie(a->by_index[i], b->by_index[i]);
+    found_.of[length] = a;
+    return true;
   }
 
   const Graph& graph_;

@@ -78,11 +78,11 @@ bool FinerOperands::refines(ValueId v, std::set<ValueId>& groups) {
       if (operand != no_value && !graph_[operand].is_constant() && plan_.quantised[operand])
         computed.push_back(operand);
     const bool reduces = computed.size() == 1 && elements(w) < elements(computed[0]);
-    finer |= rule->accumulates || rule->tabulates || (rule->is_linear && !rule->adds && computed.size() > 1) ||
-             (rule->adds && reduces);
+    finer |= rule->accumulates || rule->tabulates || rule->is_magnitude ||
+             (rule->is_linear && !rule->adds && computed.size() > 1) || (rule->adds && reduces);
     if (rule->passes_values) continue;
     for (ValueId operand : computed) {
-      if (!(rule->is_linear || rule->accumulates || (finest_ > 0 && rule->tabulates)) ||
+      if (!(rule->is_linear || rule->accumulates || rule->is_magnitude || (finest_ > 0 && rule->tabulates)) ||
           groups.contains(plan_.group[operand]) || step_[operand] < finest_)
         continue;
       if (plan_.wide[operand] || may_widen(operand)) finer |= add_finer(operand, groups) || plan_.wide[operand];

@@ -339,7 +339,7 @@ Status expand_calls(Graph& graph, std::vector<char>& inner, KnownBounds& bounds,
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   rewrite("squares_of_roots", graph, squares_of_roots);
   rewrite("logarithms_of_squares", graph, logarithms_of_squares, inner, options);
-  rewrite("roots_of_squares", graph, roots_of_squares, options);
+  rewrite("roots_of_squares", graph, roots_of_squares, inner, options);
   TOSAIC_CHECK(rewrite("expand_composites", graph, expand_composites, inner, bounds, whole));
   rewrite("whole_numbers", graph, whole_numbers, inner);
   return {};

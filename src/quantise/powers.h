@@ -32,7 +32,7 @@ inline bool is_plain_sum(const Node& node) {
 inline bool may_have_roots(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) {
     return node.op == aten::op::sqrt || node.op == aten::op::pow_Tensor_Scalar ||
-           node.op == aten::op::pow_Tensor_Tensor;
+           node.op == aten::op::pow_Tensor_Tensor || node.op == aten::op::linalg_vector_norm;
   });
 }
 

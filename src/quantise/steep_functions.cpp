@@ -27,7 +27,10 @@ class Widening {
   void run() {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
-      if (plan_.floating(n) || !find_aten(node.op).rule->tabulates || node.outputs.size() != 1) continue;
+      if (plan_.floating(n) || node.outputs.size() != 1) continue;
+      const Rule rule = find_aten(node.op).rule;
+      if (rule->is_magnitude) widen_legs(node);
+      if (!rule->tabulates) continue;
       const auto [x, functions] = function_of(node);
       if (operands_.may_widen(x) && plan_.quantised[node.outputs[0]] && loses_much(functions, x)) operands_.widen(x);
     }
@@ -39,6 +42,14 @@ class Widening {
   const QuantisationPlan& plan_;
   const std::vector<std::int32_t> made_by_;
   FinerOperands operands_;
+
+  // A length changes by no more than its legs do, whose steps are twice as large as they have a sign.
+  void widen_legs(const Node& node) {
+    constexpr double much = 1.5;
+    const double own = operands_.step(node.outputs[0]);
+    for (const ValueId leg : node.inputs)
+      if (operands_.may_widen(leg) && operands_.step(leg) > much * own) operands_.widen(leg);
+  }
 
   // What a result is a function of, by which calls: of the first value that has 8 bits. In log(max(|x|, 1e-6)) what is
   // between has 16 bits of its own.

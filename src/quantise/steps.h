@@ -31,8 +31,8 @@ using KnownBounds = std::map<ValueId, tosa::Bounds>;
 Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const StaysWhole& whole = {});
 // What is the square of a root is what the root is of.
 void squares_of_roots(Graph& graph);
-// Roots of sums of two squares, without these, in 16 bits.
-void roots_of_squares(Graph& graph, const QuantiseOptions& options);
+// Roots of sums of two squares, as lengths; `inner` grows with the graph's values.
+void roots_of_squares(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options);
 // Logarithms of energies, computed on logarithms, in 16 bits; `inner` grows with the graph's values.
 void logarithms_of_squares(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options);
 // Integers next to floats become floats, and what is between integers alone stays integers; `inner` grows with the

@@ -24,6 +24,7 @@ std::string answers(Rule rule) {
   say(rule->maps_values(), "maps_values");
   say(rule->adds, "adds");
   say(rule->is_linear, "linear");
+  say(rule->is_magnitude, "magnitude");
   say(rule->accumulates, "accumulates");
   say(rule->may_be_identity(), "may_be_identity");
   return all;
@@ -53,6 +54,8 @@ std::vector<Case> cases() {
        "rescale rescale add rescale"},
       {"product", "integer_form quantises linear", "%y: 1x4xi8<0.5:0> = aten.mul.Tensor(%a, %b)",
        "rescale rescale mul rescale"},
+      {"magnitude", "integer_form quantises magnitude", "%y: 1x4xi8<0.5:0> = aten.hypot.default(%a, %b)",
+       "rescale mul rescale mul add rescale table rescale rescale rescale table rescale rescale maximum rescale"},
       {"accumulate", "integer_form quantises accumulates", "%y: 1x1x1xi8<0.5:0> = aten.bmm.default(%rows, %columns)",
        "matmul rescale"},
       {"joined", "integer_form quantises joins_operands shares_scale",

@@ -38,13 +38,24 @@ DType width_of(const std::string& value, const std::string& body, QuantiseOption
   return DType::boolean;
 }
 
-const std::string magnitude =
+// Of three squares; of two it would be a magnitude.
+const std::string root =
     "  %a: 1x64xf32 = aten.mul.Tensor(%x, %x)\n  %b: 1x64xf32 = aten.mul.Tensor(%y, %y)\n"
-    "  %s: 1x64xf32 = aten.add.Tensor(%a, %b)\n  %m: 1x64xf32 = aten.sqrt.default(%s)\n"
-    "  %z: 1x64xf32 = aten.relu.default(%m)";
+    "  %s: 1x64xf32 = aten.add.Tensor(%a, %b)\n  %e: 1x64xf32 = aten.add.Tensor(%s, %b)\n"
+    "  %m: 1x64xf32 = aten.sqrt.default(%e)\n  %z: 1x64xf32 = aten.relu.default(%m)";
 
 TEST(SteepFunctions, the_root_of_a_sum_of_squares) {
-  for (const char* v : {"a", "b", "s"}) EXPECT_EQ(width_of(v, magnitude), DType::i16) << v;
+  for (const char* v : {"a", "b", "s"}) EXPECT_EQ(width_of(v, root), DType::i16) << v;
+  EXPECT_EQ(width_of("m", root), DType::i8);
+}
+
+// One with a sign has twice the steps of the magnitude, which has none.
+TEST(SteepFunctions, the_legs_of_a_magnitude) {
+  const std::string magnitude =
+      "  %f: 1x64xf32 = aten.tanh.default(%x)\n  %g: 1x64xf32 = aten.mul.Scalar(%f) {other=0.25}\n"
+      "  %m: 1x64xf32 = aten.hypot.default(%f, %g)\n  %z: 1x64xf32 = aten.relu.default(%m)";
+  EXPECT_EQ(width_of("f", magnitude), DType::i16);
+  EXPECT_EQ(width_of("g", magnitude), DType::i8) << "its steps are half of the magnitude's";
   EXPECT_EQ(width_of("m", magnitude), DType::i8);
 }
 
@@ -102,10 +113,10 @@ TEST(SteepFunctions, a_state_that_comes_back) {
 TEST(SteepFunctions, may_keep_8_bits) {
   QuantiseOptions as_before;
   as_before.widen_steep = false;
-  EXPECT_EQ(width_of("s", magnitude, as_before), DType::i8);
+  EXPECT_EQ(width_of("s", root, as_before), DType::i8);
   QuantiseOptions without_int16;
   without_int16.wide_inside = false;
-  EXPECT_EQ(width_of("s", magnitude, without_int16), DType::i8);
+  EXPECT_EQ(width_of("s", root, without_int16), DType::i8);
 }
 
 TEST(SteepFunctions, what_is_no_finer_stays) {

@@ -40,6 +40,8 @@ struct QuantisationRule {
   bool adds = false;
   // The result is linear in each operand: sums and products.
   bool is_linear = false;
+  // The result is the length of what has the operands as legs: k times as large where all of them are.
+  bool is_magnitude = false;
   // The first two operands are multiplied and products summed, in a form that wants 8 bits of at least the second:
   // the weight, where the operator has one.
   bool accumulates = false;

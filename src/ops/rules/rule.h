@@ -17,6 +17,7 @@ class Rule {
       sum,          // linear in its inputs: rescaled to one common int32 scale, then the same lowering
       product,      // inputs taken as int32 without zero point, then the same lowering; scales multiply
       accumulate,   // conv, linear, matmul: the builder's int8 x int8 -> int32 forms, rescaled per channel
+      magnitude,    // the root of a sum of squares of two tensors, whole in i32: hypot
       joined,       // all tensor inputs are brought to the output's scale: cat, where, maximum
       inside,       // composite: lowered to other ATen operators first, which are then quantised one by one
       index,        // integer or boolean tensors, or no tensor arithmetic at all: nothing to quantise
