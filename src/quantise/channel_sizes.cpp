@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -39,6 +40,10 @@ struct Sums {
     sums[channel] += sum, squares[channel] += square;
   }
 };
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 }  // namespace
 
@@ -83,6 +88,20 @@ void ChannelSizes::see(const Placed& x, int dim, ThreadPool& pool) {
     squares_[c] += all.squares[c];
   }
   count_ += count;
+  for (double& square : all.squares) square /= static_cast<double>(count);
+  mean_squares_.push_back(std::move(all.squares));
+}
+
+double ChannelSizes::relative_square(std::size_t channel, double floor) const {
+  double sum = 0;
+  for (const std::vector<double>& of : mean_squares_) sum += of[channel] / (mean(of) + floor);
+  return sum / static_cast<double>(mean_squares_.size());
+}
+
+double ChannelSizes::relative_one(double floor) const {
+  double sum = 0;
+  for (const std::vector<double>& of : mean_squares_) sum += 1 / (mean(of) + floor);
+  return sum / static_cast<double>(mean_squares_.size());
 }
 
 Range ChannelSizes::bulk(std::size_t channel) const {

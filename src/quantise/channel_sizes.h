@@ -26,7 +26,10 @@ class ChannelSizes {
   // a ratio. Infinite, where one sample alone has anything there.
   double likely_lowest(std::size_t channel) const { return beyond(lowest_[channel], next_lowest_[channel]); }
   double likely_highest(std::size_t channel) const { return beyond(highest_[channel], next_highest_[channel]); }
-  double mean_square(std::size_t channel) const { return squares_[channel] / static_cast<double>(count_); }
+  // Means over the samples, each in terms of its own mean square over all channels, so that the quiet ones count as
+  // much as the loud: of the channel's mean square, and of 1. `floor`: of mean squares, what is added to each.
+  double relative_square(std::size_t channel, double floor) const;
+  double relative_one(double floor) const;
 
  private:
   static double beyond(double furthest, double next) { return furthest == 0 ? 0 : furthest * (furthest / next); }
@@ -35,7 +38,8 @@ class ChannelSizes {
   // With zero inside.
   std::vector<float> lowest_, highest_, next_lowest_, next_highest_;  // next: of all samples but one
   std::vector<double> sums_, squares_;
-  std::int64_t count_ = 0;  // elements of a channel
+  std::vector<std::vector<double>> mean_squares_;  // of each sample, by channel
+  std::int64_t count_ = 0;                         // elements of a channel
 };
 
 }  // namespace tosaic

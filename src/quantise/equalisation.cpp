@@ -31,7 +31,8 @@ std::map<ValueId, int> looked_at(const EqualisableProgram& program, const Quanti
   return dim_of;
 }
 
-// What a factor may be, and what it changes: the squared error of its readers is about rounded / s^2 + weights * s^2.
+// What a factor may be, and what it changes: the squared error of its readers is about rounded / s^2 + weights * s^2,
+// next to each sample's energy. (Weights err in proportion to that, steps do not: they cost the quiet samples most.)
 struct Choice {
   double limit = std::numeric_limits<double>::infinity();
   double rounded = 0, weights = 0;
@@ -98,6 +99,7 @@ class Equaliser {
     const ChannelSizes& sizes = of(x);
     const double step = plan_.wide[x] ? std::max(sizes.highest(), -sizes.lowest()) * int16_headroom / 32767
                                       : (sizes.highest() - sizes.lowest()) / 255;
+    if (!(step > 0)) return;
     const Value& weight = graph_[layer.weight];
     const Shape& shape = weight.type.shape;
     const std::span<const float> w = weight.constant.as<float>();
@@ -110,12 +112,16 @@ class Equaliser {
         squares[run] += static_cast<double>(element) * element;
       }
     });
+    const double floor = step * step / 12;  // quieter samples are lost in any case
+    const double one = sizes.relative_one(floor);
+    std::vector<double> square(sizes.channels());
+    for (std::size_t i = 0; i < square.size(); ++i) square[i] = sizes.relative_square(i, floor);
     const bool alone = layer.window.channels() == layer.window.groups;  // its weights' scale takes all of the factor
     for_each_run(layer.window, shape, [&](std::size_t to, std::size_t from, std::size_t run) {
       Choice& c = choice(layer.read[from]);
-      c.rounded += step * step * squares[run];
+      c.rounded += step * step * squares[run] * one;
       const double weight_step = largest[to] / (layer.planned->four_bits ? 7 : largest_weight_);
-      if (!alone) c.weights += weight_step * weight_step * static_cast<double>(taps) * sizes.mean_square(from);
+      if (!alone) c.weights += weight_step * weight_step * static_cast<double>(taps) * square[from];
     });
   }
 

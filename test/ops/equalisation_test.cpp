@@ -138,6 +138,32 @@ TEST_F(Equalisation, keeps_two_of_16_bits_for_what_exceeds_the_samples) {
   EXPECT_EQ(of_sixteen, of_eight / 4);
 }
 
+// Spectra: each band of frequencies has a size of its own, and so has each sample.
+TEST_F(Equalisation, goes_through_magnitudes_and_for_quiet_samples_further) {
+  const Graph graph = program(R"(graph @main(%x: 1x3x64xf32, %w1: 8x3x3xf32, %w2: 8x3x3xf32, %v2: 4x8x3xf32) -> (%y) {
+  %a: 1x8x62xf32 = aten.conv1d.default(%x, %w1, none)
+  %b: 1x8x62xf32 = aten.conv1d.default(%x, %w2, none)
+  %r: 1x8x62xf32 = aten.hypot.default(%a, %b)
+  %y: 1x4x60xf32 = aten.conv1d.default(%r, %v2, none)
+})");
+  const auto factor = [&](const std::vector<std::vector<Tensor>>& given, const char* weight) {  // of the third band
+    const Graph after = equalised(graph, given);
+    EXPECT_GT(decibels(run(graph, given[0]), run(after, given[0])), 120);
+    for (ValueId v = 0; v < graph.values.size(); ++v)
+      if (graph[v].name == weight) return after[v].constant.as<float>()[18] / graph[v].constant.as<float>()[18];
+    return 0.0f;
+  };
+  auto given = samples(graph, 16);
+  const float of_equals = factor(given, "w1");
+  EXPECT_GE(of_equals, 2);
+  EXPECT_EQ(of_equals, factor(given, "w2"));
+  for (std::size_t i = 0; i < given.size(); i += 2) {  // every second is 40 dB quieter
+    auto* x = reinterpret_cast<float*>(const_cast<std::byte*>(given[i][0].data.data()));
+    for (std::int64_t k = 0; k < given[i][0].type.shape.elements(); ++k) x[k] *= 0.01f;
+  }
+  EXPECT_GT(factor(given, "w1"), of_equals);
+}
+
 // Of a program that somebody else quantises.
 TEST_F(Equalisation, changes_the_parameters_that_it_may_and_says_them) {
   const Graph graph = program(two_layers);
@@ -194,9 +220,17 @@ TEST(ChannelSizes, are_the_same_wherever_channels_stand) {
     EXPECT_TRUE(sizes.known());
     EXPECT_EQ(sizes.lowest(), -6);
     EXPECT_EQ(sizes.highest(), 5);
-    EXPECT_EQ(sizes.mean_square(0), 35 / 3.0);
-    EXPECT_EQ(sizes.mean_square(1), 56 / 3.0);
+    EXPECT_DOUBLE_EQ(sizes.relative_square(0, 0), 35 / 45.5);
+    EXPECT_DOUBLE_EQ(sizes.relative_one(0), 6 / 91.0);
   }
+}
+
+TEST(ChannelSizes, count_quiet_samples_as_much_as_loud_ones) {
+  const std::vector<float> loud{300, 100}, quiet{1, 3};
+  ChannelSizes sizes;
+  for (const auto* sample : {&loud, &quiet}) sizes.see({sample->data(), {{0}, {0, 1}}}, 1, ThreadPool::shared(1));
+  EXPECT_DOUBLE_EQ(sizes.relative_square(0, 0), (1.8 + 0.2) / 2);
+  EXPECT_LT(sizes.relative_square(1, 100), 0.2) << "of mean squares the floor is no quieter";
 }
 
 TEST_F(Equalisation, leaves_room_where_one_sample_is_far_from_the_others) {
