@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cpu/matrix/epilogue.h"
+#include "cpu/matrix/few_rows.h"
 #include "cpu/matrix/gemm_f32.h"
 #include "cpu/matrix/gemm_i8.h"
 #include "cpu/matrix/matmul_i16.h"
@@ -22,11 +23,16 @@ struct MatmulF32 {
   std::vector<float> zero_bias;
   Epilogue epilogue;
   bool turned = false, one_by_one = false;  // one_by_one: a panel is packed when its only reader comes to it
+  bool few = false;                         // rows, see few_rows.h
+  std::int64_t rows = 0;
 
   bool prepare(const Planning& planning, const Node& node, const MatmulShape& s) {
     // Few rows meet a panel once: packing it would be most of the work.
     turned = s.turned;
-    panels.packed = turned || s.h > kernel->max_rows || s.w % kernel->lanes != 0 || planning.constant(node.inputs[1]);
+    rows = s.h;
+    const bool constant = planning.constant(node.inputs[1]);
+    few = !constant && takes_few_rows(s);
+    panels.packed = !few && (turned || s.h > kernel->max_rows || s.w % kernel->lanes != 0 || constant);
     panels.k = s.c;
     panels.n = s.w;
     panels.lanes = kernel->lanes;
@@ -62,6 +68,17 @@ struct MatmulF32 {
                epilogue.lowest, epilogue.highest, reinterpret_cast<float*>(c));
     };
     at.data = reinterpret_cast<const float*>(b);
+    if (few) {
+      const FewRows call{part,
+                         rows,
+                         panels,
+                         static_cast<const float*>(a) + part.first_row * panels.k,
+                         at.data,
+                         epilogue.lowest,
+                         epilogue.highest,
+                         reinterpret_cast<float*>(c)};
+      return turned ? multiply_turned(call) : multiply_straight(call);
+    }
     if (!one_by_one) return product(part);
     auto* one = reinterpret_cast<float*>(scratch);
     for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
