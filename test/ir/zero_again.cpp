@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include "base/memory.h"
@@ -28,6 +31,29 @@ TEST(ZeroAgain, touches_no_more_than_was_used) {
   zero_again(memory, claimed);
   for (const std::size_t at : {std::size_t{0}, claimed / 2, claimed - 1}) EXPECT_EQ(memory.get()[at], std::byte{0});
   EXPECT_LT(resident_bytes(), before + (64u << 20));
+}
+
+// The flags of the mapping that has `address`, as Linux writes them: "hg" asks for large pages. Empty: nobody says.
+std::string flags_of_mapping(const void* address) {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream file("/proc/self/smaps");
+  bool here = false;
+  for (std::string line; std::getline(file, line);) {
+    std::uintptr_t from = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &from, &end) == 2)
+      here = from <= wanted && wanted < end;
+    if (here && line.starts_with("VmFlags:")) return line;
+  }
+  return {};
+}
+
+// Of tensors that are read as a whole, over and over; a small claim is not rounded up to megabytes.
+TEST(ZeroedMemory, large_ones_are_in_large_pages) {
+  const auto large = zeroed_memory(std::size_t{32} << 20), small = zeroed_memory(std::size_t{1} << 17);
+  const std::string flags = flags_of_mapping(large.get() + (std::size_t{16} << 20));
+  if (flags.empty() || !std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP();
+  EXPECT_NE(flags.find(" hg"), std::string::npos) << flags;
+  EXPECT_EQ(flags_of_mapping(small.get()).find(" hg"), std::string::npos);
 }
 
 TEST(ZeroAgain, of_any_memory) {

@@ -15,6 +15,9 @@ std::byte* take_pages(std::size_t bytes);
 void give_pages_back(std::byte* pages, std::size_t bytes);
 // They read as zeros again, without being written. false: that cannot be done here.
 bool empty_pages(std::byte* pages, std::size_t bytes);
+// The system may give these by megabytes, where it does so: each costs as much as all its bytes when the first one is
+// touched, and a processor that reads all of them looks up few addresses.
+void in_large_pages(std::byte* pages, std::size_t bytes);
 // Are there so many addresses that nobody uses?
 bool has_addresses(std::size_t bytes);
 

@@ -16,6 +16,7 @@ std::byte* take_pages(std::size_t bytes) {
   return memory;
 }
 void give_pages_back(std::byte* pages, std::size_t) { ::operator delete (pages, std::align_val_t{64}); }
+void in_large_pages(std::byte*, std::size_t) {}
 bool empty_pages(std::byte*, std::size_t) { return false; }
 bool has_addresses(std::size_t bytes) { return bytes <= Arena::of_program().bytes(); }
 

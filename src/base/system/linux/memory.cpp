@@ -21,6 +21,8 @@ std::uint64_t machine_memory() {
 
 bool empty_pages(std::byte* pages, std::size_t bytes) { return ::madvise(pages, bytes, MADV_DONTNEED) == 0; }
 
+void in_large_pages(std::byte* pages, std::size_t bytes) { ::madvise(pages, bytes, MADV_HUGEPAGE); }
+
 namespace {
 constexpr int usual_growth = 16 << 20;
 }
@@ -42,8 +44,7 @@ void heap_in_large_pages([[maybe_unused]] std::size_t bytes) {
   ::mallopt(M_TOP_PAD, usual_growth);
   const auto from = (reinterpret_cast<std::uintptr_t>(first) + large - 1) & ~(large - 1),
              end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
-  if (first && from < end && end - from < 2 * bytes)
-    ::madvise(reinterpret_cast<void*>(from), end - from, MADV_HUGEPAGE);
+  if (first && from < end && end - from < 2 * bytes) in_large_pages(reinterpret_cast<std::byte*>(from), end - from);
   ::free(first);
 #endif
 }

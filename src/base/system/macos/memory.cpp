@@ -19,6 +19,7 @@ bool empty_pages(std::byte* pages, std::size_t bytes) {
 }
 
 void keep_freed_memory() {}  // the heap of macOS does so by itself
+void in_large_pages(std::byte*, std::size_t) {}
 void heap_in_large_pages(std::size_t) {}
 
 }  // namespace tosaic

@@ -46,6 +46,7 @@ void limit_heap(std::uint64_t bytes) {
 }
 
 void keep_freed_memory() {}  // the heap of Windows has no such setting
+void in_large_pages(std::byte*, std::size_t) {}
 void heap_in_large_pages(std::size_t) {}
 
 }  // namespace tosaic
