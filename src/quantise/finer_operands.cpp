@@ -31,6 +31,10 @@ bool FinerOperands::may_be_wide(ValueId v) const {
          tosaic::may_be_wide(graph_, v);
 }
 
+bool FinerOperands::is_decided_wide(ValueId v) const {
+  return v < plan_.widths.size() && plan_.widths[v] == Form::int16x8;
+}
+
 std::set<ValueId> FinerOperands::widen(ValueId v, double finest) {
   std::set<ValueId> groups, widened;
   coarse_.clear();

@@ -23,6 +23,9 @@ class FinerOperands {
   // The same where the plan leaves it to the samples.
   bool may_widen(ValueId v) const { return may_be_wide(v) && plan_.may_widen[plan_.group[v]]; }
 
+  // Does somebody say that it has 16 bits? They hold no more than what it is made of.
+  bool is_decided_wide(ValueId v) const;
+
   // Of the 8-bit values that v is, or is added up of; 0: not known.
   double step(ValueId v) const { return step_[v]; }
   // Of v's group; null: not known.

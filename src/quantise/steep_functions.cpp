@@ -32,7 +32,8 @@ class Widening {
       if (rule->is_magnitude) widen_legs(node);
       if (!rule->tabulates) continue;
       const auto [x, functions] = function_of(node);
-      if (operands_.may_widen(x) && plan_.quantised[node.outputs[0]] && loses_much(functions, x)) operands_.widen(x);
+      const bool may_be_finer = operands_.may_widen(x) || operands_.is_decided_wide(x);
+      if (may_be_finer && plan_.quantised[node.outputs[0]] && loses_much(functions, x)) operands_.widen(x);
     }
   }
 
