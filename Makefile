@@ -53,6 +53,7 @@ wheel: build wheel-tools  ## the Python package, in build/dist
 	@rm -rf build/dist
 	@PATH=/usr/bin:$$PATH $(PYTHON) -m pip wheel -q --no-deps --no-build-isolation --disable-pip-version-check \
 	  --config-settings build-dir=build/release -w build/dist .
+	@$(PYTHON) .ci/deflate build/dist/*.whl
 
 # For the ExecuTorch of PYTHON's environment; asked again only when that is another one.
 PLUGIN_FOR = $$($(PYTHON) -c 'import importlib.util as u, sys; s = u.find_spec("executorch"); \
