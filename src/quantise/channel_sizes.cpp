@@ -41,10 +41,6 @@ struct Sums {
   }
 };
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 }  // namespace
 
 void ChannelSizes::see(const Placed& x, int dim, ThreadPool& pool) {
@@ -89,19 +85,20 @@ void ChannelSizes::see(const Placed& x, int dim, ThreadPool& pool) {
   }
   count_ += count;
   for (double& square : all.squares) square /= static_cast<double>(count);
+  energies_.push_back(std::accumulate(all.squares.begin(), all.squares.end(), 0.0) / static_cast<double>(n));
   mean_squares_.push_back(std::move(all.squares));
 }
 
 double ChannelSizes::relative_square(std::size_t channel, double floor) const {
   double sum = 0;
-  for (const std::vector<double>& of : mean_squares_) sum += of[channel] / (mean(of) + floor);
-  return sum / static_cast<double>(mean_squares_.size());
+  for (std::size_t s = 0; s < energies_.size(); ++s) sum += mean_squares_[s][channel] / (energies_[s] + floor);
+  return sum / static_cast<double>(energies_.size());
 }
 
 double ChannelSizes::relative_one(double floor) const {
   double sum = 0;
-  for (const std::vector<double>& of : mean_squares_) sum += 1 / (mean(of) + floor);
-  return sum / static_cast<double>(mean_squares_.size());
+  for (const double energy : energies_) sum += 1 / (energy + floor);
+  return sum / static_cast<double>(energies_.size());
 }
 
 Range ChannelSizes::bulk(std::size_t channel) const {

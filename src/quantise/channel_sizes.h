@@ -39,6 +39,7 @@ class ChannelSizes {
   std::vector<float> lowest_, highest_, next_lowest_, next_highest_;  // next: of all samples but one
   std::vector<double> sums_, squares_;
   std::vector<std::vector<double>> mean_squares_;  // of each sample, by channel
+  std::vector<double> energies_;                   // of each sample, the mean of these
   std::int64_t count_ = 0;                         // elements of a channel
 };
 
