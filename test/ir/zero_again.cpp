@@ -51,7 +51,8 @@ std::string flags_of_mapping(const void* address) {
 TEST(ZeroedMemory, large_ones_are_in_large_pages) {
   const auto large = zeroed_memory(std::size_t{32} << 20), small = zeroed_memory(std::size_t{1} << 17);
   const std::string flags = flags_of_mapping(large.get() + (std::size_t{16} << 20));
-  if (flags.empty() || !std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP();
+  if (flags.empty() || !std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
+    GTEST_SKIP() << "this system says no flags of mappings, or has no pages of megabytes";
   EXPECT_NE(flags.find(" hg"), std::string::npos) << flags;
   EXPECT_EQ(flags_of_mapping(small.get()).find(" hg"), std::string::npos);
 }
