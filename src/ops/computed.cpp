@@ -54,4 +54,9 @@ tosa::Bounds reals_of(const TensorType& type) {
   return {(static_cast<double>(codes.lowest) - zero) * scale, (static_cast<double>(codes.highest) - zero) * scale};
 }
 
+double reach_of(const TensorType& type) {
+  const tosa::Bounds reals = reals_of(type);
+  return std::max(reals.highest, -reals.lowest);
+}
+
 }  // namespace tosaic

@@ -15,6 +15,8 @@ Result<std::vector<double>> computed_at(const Trial& trial, const std::vector<st
 
 // The reals at the ends of a type's quantised values, one scale for all.
 tosa::Bounds reals_of(const TensorType& type);
+// The largest magnitude of these.
+double reach_of(const TensorType& type);
 
 // Does the call, whose first operand has these bounds, put numbers beyond them among its elements (pad, clamp)?
 bool exceeds(const Graph& graph, const Node& node, double lowest, double highest);

@@ -37,17 +37,15 @@ constexpr std::int64_t known_quantised = 1 << 27, fine_quantised = 1 << 29;
 TensorType fine(double reach) {
   return {DType::i32, {}, Scales{{reach / known_quantised}, {0}, -1, -fine_quantised, fine_quantised}};
 }
-double reach_of(const TensorType& type) {
-  if (type.dtype == DType::i32) return type.scales->scale[0] * known_quantised;
-  const tosa::Bounds reals = reals_of(type);
-  return std::max(-reals.lowest, reals.highest);
+double known_reach(const TensorType& type) {
+  return type.dtype == DType::i32 ? type.scales->scale[0] * known_quantised : reach_of(type);
 }
 
 std::optional<TensorType> common(const Met& met) {
   if (met.empty()) return std::nullopt;
   if (std::ranges::all_of(met, [&](const TensorType& t) { return alike(t, met[0]); })) return met[0];
   double reach = 0;
-  for (const TensorType& type : met) reach = std::max(reach, reach_of(type));
+  for (const TensorType& type : met) reach = std::max(reach, known_reach(type));
   return fine(reach);
 }
 

@@ -18,7 +18,6 @@
 #include "ops/composer.h"
 #include "ops/lowering/calls.h"
 #include "ops/rules/quantisation_rule.h"
-#include "quantise/compared_scalars.h"
 #include "quantise/powers.h"
 #include "quantise/quantise.h"
 #include "quantise/steps.h"
@@ -100,8 +99,7 @@ class OfSquares {
     const ValueId x = node.inputs[0];
     if (what == op::abs) return log_of_size(x, floor);
     if (const auto exponent = exponent_of(graph_, calls_, node)) return of_power(x, *exponent, floor);
-    if (what == op::clamp_min || (what == op::clamp && !number_of(node, "max")))
-      return no_less(x, number_of(node, "min"), floor);
+    if (const auto lowest = least_of(node)) return no_less(x, lowest, floor);
     if (what == op::maximum) return no_less(x, only_number(graph_, node.inputs[1]), floor);
     if (what == op::mul_Tensor || what == op::mul_Scalar) return of_multiple(x, factor(node), floor);
     if (what == op::div_Tensor || what == op::div_Scalar) return of_multiple(x, 1 / factor(node), floor);
@@ -133,7 +131,7 @@ class OfSquares {
 
   Found of_sum(const Node& node, double floor) {
     if (number_of(node, "alpha").value_or(1) != 1) return {};
-    const auto constant = scalar_among(node);
+    const auto constant = scalar_among(graph_, node);
     if (!constant && node.inputs.size() == 2) {
       const double of_each = floor * unseen;
       const Found a = log_of(node.inputs[0], of_each), b = a ? log_of(node.inputs[1], of_each) : a;
@@ -177,12 +175,7 @@ class OfSquares {
 
   static Found times(const Found& log, double factor) { return log ? Found(calls::mul(*log, factor)) : log; }
 
-  // The second operand of a sum or a product, a number or a constant of one element.
-  std::optional<double> scalar_among(const Node& node) const {
-    if (const auto scalar = scalar_of(node)) return scalar;
-    return node.inputs.size() < 2 ? std::nullopt : only_number(graph_, node.inputs[1]);
-  }
-  double factor(const Node& node) const { return scalar_among(node).value_or(0); }
+  double factor(const Node& node) const { return scalar_among(graph_, node).value_or(0); }
 
   Graph& graph_;
   const QuantiseOptions& options_;

@@ -7,6 +7,7 @@
 
 #include "ir/aten_operators.h"
 #include "ir/tensor.h"
+#include "quantise/compared_scalars.h"
 
 namespace tosaic {
 
@@ -21,6 +22,18 @@ inline std::optional<double> number_of(const Node& node, const char* name) {
   if (const auto* real = std::get_if<double>(attr)) return *real;
   if (const auto* whole = std::get_if<std::int64_t>(attr)) return static_cast<double>(*whole);
   return {};
+}
+
+// The second operand of a sum or a product, a number or a constant of one element.
+inline std::optional<double> scalar_among(const Graph& graph, const Node& node) {
+  if (const auto scalar = scalar_of(node)) return scalar;
+  return node.inputs.size() < 2 ? std::nullopt : only_number(graph, node.inputs[1]);
+}
+
+// What a clamp's result is no less than, where that is all that it bounds.
+inline std::optional<double> least_of(const Node& node) {
+  if (node.op != aten::op::clamp_min && (node.op != aten::op::clamp || number_of(node, "max"))) return {};
+  return number_of(node, "min");
 }
 
 // Of two tensors, with no factor.

@@ -2,7 +2,6 @@
 // Magnitudes, sqrt(a * a + b * b): of a signal that is 40 dB quieter than the loudest, squares have no bit left of 16.
 // hypot(a, b) keeps them whole. The same with a number added to the squares or as their least, and of the two halves of
 // a tensor, as complex numbers have them.
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "ir/rewriter.h"
 #include "ops/composer.h"
 #include "ops/lowering/calls.h"
-#include "quantise/compared_scalars.h"
 #include "quantise/powers.h"
 #include "quantise/quantise.h"
 #include "quantise/steps.h"
@@ -63,10 +61,9 @@ class OfMagnitudes {
       const auto a = root_of_square(maker->inputs[0]), b = root_of_square(maker->inputs[1]);
       return a && b ? Found(b_.aten(aten::op::hypot, {b_.value(*a), b_.value(*b)})) : Found();
     }
-    if (maker->op == aten::op::clamp_min || (maker->op == aten::op::clamp && !number_of(*maker, "max"))) {
-      const double least = number_of(*maker, "min").value_or(0);
-      const Found root = least > 0 ? root_of(maker->inputs[0]) : Found();
-      return root ? Found(calls::at_least(*root, std::sqrt(least))) : root;
+    if (const auto least = least_of(*maker)) {
+      const Found root = *least > 0 ? root_of(maker->inputs[0]) : Found();
+      return root ? Found(calls::at_least(*root, std::sqrt(*least))) : root;
     }
     const auto of = maker->op == aten::op::sum_dim_IntList ? root_of_square(maker->inputs[0]) : std::nullopt;
     return of ? of_halves(*of, *maker) : Found();
@@ -82,8 +79,7 @@ class OfMagnitudes {
     if ((node.op != aten::op::add_Tensor && node.op != aten::op::add_Scalar) ||
         number_of(node, "alpha").value_or(1) != 1)
       return {};
-    if (const auto scalar = scalar_of(node)) return scalar;
-    return node.inputs.size() < 2 ? std::nullopt : only_number(graph_, node.inputs[1]);
+    return scalar_among(graph_, node);
   }
 
   // Of x's two halves along the dim that `node` reduces.

@@ -58,6 +58,16 @@ TEST(Magnitude, of_16_bits_has_the_8_bits_that_it_may) {
     EXPECT_LE(worst("i16<0.5:0>", "i8<91:-128>", reach), 0.9) << reach;
 }
 
+TEST(Magnitude, of_floats_alone_is_refused) {
+  const auto graph = parse(
+      "graph @main(%x: 4xf32, %y: 4xf32) -> (%z) {\n"
+      "  %z: 4xi8<0.5:-128> = aten.hypot.default(%x, %y)\n}");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto lowered = lower(*graph);
+  ASSERT_FALSE(lowered.ok());
+  EXPECT_EQ(lowered.error().code, "quantise.float-operand");
+}
+
 // A function of one leg: sqrt(x^2 + 4).
 TEST(Magnitude, next_to_a_number_is_a_table) {
   const auto graph = parse(

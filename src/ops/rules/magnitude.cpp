@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/computed.h"
 #include "ops/rules/quantisation_rule.h"
 #include "ops/rules/quantised_call.h"
 
@@ -21,13 +22,7 @@ struct Parts {
 };
 constexpr Parts for_8_bits{2, 128}, for_16_bits{6, 16};
 
-double reach_of(const TensorType& type) {
-  const auto limits = quantised_range(type);
-  const Scales& s = *type.scales;
-  return s.scale[0] * static_cast<double>(std::max(limits.highest - s.zero_point[0], s.zero_point[0] - limits.lowest));
-}
-
-// Of both legs: the larger scale, in halves as often as 16 bits hold.
+// Of both legs: the larger scale, in halves as often as 16 bits hold; 0: neither has one.
 double unit_of(const std::vector<std::optional<Val>>& legs) {
   double unit = 0, reach = 0;
   for (const auto& leg : legs)
@@ -35,7 +30,7 @@ double unit_of(const std::vector<std::optional<Val>>& legs) {
       unit = std::max(unit, leg->type().scales->scale[0]);
       reach = std::max(reach, reach_of(leg->type()));
     }
-  while (reach <= unit / 2 * 32767) unit /= 2;
+  while (unit > 0 && reach <= unit / 2 * 32767) unit /= 2;
   return unit;
 }
 

@@ -14,12 +14,6 @@
 namespace tosaic {
 namespace {
 
-// The largest magnitude of reals that the type's quantised values stand for.
-double reach_of(const TensorType& type) {
-  const tosa::Bounds reals = reals_of(type);
-  return std::max(reals.highest, -reals.lowest);
-}
-
 double number_of(const Attrs& attrs, std::string_view name, double otherwise) {
   const Attr* attr = attrs.find(name);
   if (!attr) return otherwise;
